@@ -144,7 +144,7 @@ pub struct DebugStatusParams {
     pub session_id: Option<String>,
 }
 
-/// Wait until the program stops or ends (without an id, of all sessions the first); returns at once if it has. A timeout is a result, not an error.
+/// Wait until the program stops or ends (without an id, of all sessions the first); returns at once if it has. A timeout is no error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {

@@ -39,6 +39,8 @@ pub fn capabilities() -> DapCapabilities {
     let able = [
         "supportsConfigurationDoneRequest",
         "supportsFunctionBreakpoints",
+        // Not of the protocol: a function breakpoint may be `Class:line`, and may have a log message.
+        "supportsClassLineBreakpoints",
         "supportsConditionalBreakpoints",
         "supportsHitConditionalBreakpoints",
         "supportsLogPoints",
@@ -161,17 +163,17 @@ impl JavaSession {
         arguments: SetFunctionBreakpointsArguments,
     ) -> Result<Value, RequestFailure> {
         let wanted = arguments.breakpoints.iter().map(|it| {
-            let conditions = parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), None);
-            match FunctionName::parse(&it.name) {
-                Ok(function) => WantedStop { kind: BreakpointPlace::Function(function), conditions },
+            let conditions =
+                parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), it.log_message.as_deref());
+            match BreakpointPlace::parse_function(&it.name) {
+                Ok(kind) => WantedStop { kind, conditions },
                 Err(reason) => {
                     let function = FunctionName { class: None, method: String::new(), at_exit: false };
                     WantedStop { kind: BreakpointPlace::Function(function), conditions: Err(reason) }
                 }
             }
         });
-        let is_function = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Function(_));
-        let breakpoints = self.replace_breakpoints(|entry| is_function(&entry.kind), wanted.collect()).await?;
+        let breakpoints = self.replace_breakpoints(|entry| entry.kind.is_function(), wanted.collect()).await?;
         to_body(SetBreakpointsResponse { breakpoints })
     }
 

@@ -14,7 +14,7 @@ pub const DEFAULT_ENTRY_COUNT: u32 = 50;
 /// The default number of source lines on each side of a line.
 pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
-/// Show the frames of a stopped thread (default: the one that stopped first).
+/// Show the frames of a stopped thread (default: the first that stopped).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
@@ -28,7 +28,7 @@ pub struct DebugStackParams {
     pub levels: Option<u32>,
 }
 
-/// Show the variables of a frame (default: the top one), or those inside a value by its variablesReference.
+/// Show the variables of a frame (default: the top one), or inside a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
@@ -69,7 +69,7 @@ pub enum EvaluateContext {
     Hover,
 }
 
-/// Set a variable of a frame, or a field of what has a variablesReference.
+/// Set a variable of a frame, or a field in a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSetVariableParams {

@@ -30,6 +30,8 @@ shape!(FunctionBreakpoint {
     name: String;
     condition: Option<String>,
     hit_condition: Option<String>,
+    /// Not of the protocol: our own adapter for Java reads it.
+    log_message: Option<String>,
 });
 shape!(DataBreakpoint {
     data_id: String;
@@ -51,6 +53,8 @@ shape!(
         source: Option<DapSource>,
         line: Option<i64>,
         column: Option<i64>,
+        /// Of one that is not verified: `pending` (it may be later) or `failed`.
+        reason: Option<String>,
     }
 );
 

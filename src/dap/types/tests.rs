@@ -135,6 +135,7 @@ fn breakpoint() -> DapBreakpoint {
         source: Some(source()),
         line: Some(1),
         column: Some(1),
+        reason: text("pending"),
     }
 }
 
@@ -183,7 +184,8 @@ fn every_request_about_breakpoints_is_valid() {
     };
     let all = SetBreakpointsArguments { source: source(), breakpoints: vec![at] };
     validator.request(&[SetBreakpointsArguments::default(), all]);
-    let function = FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1") };
+    let function =
+        FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1"), log_message: None };
     validator.request(&[
         SetFunctionBreakpointsArguments::default(),
         SetFunctionBreakpointsArguments { breakpoints: vec![function] },

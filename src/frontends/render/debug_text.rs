@@ -124,6 +124,10 @@ impl ResultText for BreakpointReport {
                 let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
                 format!("breakpoint {} at {file}:{line}{column}", self.breakpoint_id)
             }
+            (None, Some(line), None, None) if self.class_name.is_some() => {
+                let class = self.class_name.as_deref().unwrap_or_default();
+                format!("breakpoint {} at {class}:{line}", self.breakpoint_id)
+            }
             (.., Some(function), _) => format!("breakpoint {} in {function}", self.breakpoint_id),
             (.., Some(expression)) => format!("watchpoint {} on {expression}", self.breakpoint_id),
             _ => format!("breakpoint {}", self.breakpoint_id),

@@ -405,7 +405,10 @@ async fn attach_request(
 fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
     let list = sessions.current_breakpoints();
     let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
-        (BreakpointKind::Line { file, line, .. }, BindingStatus::Unbound(reason)) => {
+        (
+            BreakpointKind::Line { file, line, .. },
+            BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)),
+        ) => {
             let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
             Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
         }
