@@ -5,6 +5,7 @@
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `compiled_source` | from a source to a class that can be run |
+//! | `compile_cache`, `class_file` | classes of earlier compilations; what a class file says of itself |
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
@@ -21,8 +22,10 @@
 
 mod breakpoint_table;
 mod breakpoints;
+mod class_file;
 mod collection_pages;
 mod collections;
+mod compile_cache;
 mod compiled_source;
 mod evaluation;
 mod expression;
