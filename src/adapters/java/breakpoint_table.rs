@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::expression::syntax::JavaExpression;
 use crate::adapters::hit_condition::HitCondition;
 use crate::jdwp::EventKind;
-use crate::jdwp::values::CodeLocation;
+use crate::jdwp::values::{CodeLocation, ReferenceTypeId};
 
 /// All breakpoints.
 #[derive(Default)]
@@ -233,6 +233,22 @@ impl BreakpointTable {
             self.requests.remove(&it.request);
         }
         bound
+    }
+
+    /// Takes the requests at the code of classes away from their breakpoints, and returns them.
+    pub fn unbind_classes(&mut self, classes: &[ReferenceTypeId]) -> Vec<BoundRequest> {
+        let is_there = |bound: &mut BoundRequest| bound.location.is_some_and(|it| classes.contains(&it.class));
+        let mut removed = Vec::new();
+        for entry in self.entries.values_mut() {
+            removed.extend(entry.bound.extract_if(.., is_there));
+            if entry.bound.is_empty() {
+                entry.line = None;
+            }
+        }
+        for it in &removed {
+            self.requests.remove(&it.request);
+        }
+        removed
     }
 
     /// A breakpoint is bound by a request.

@@ -20,7 +20,7 @@ use super::signatures::{is_jdk_class, package_path};
 use super::sources::read_header;
 use crate::dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
 use crate::jdwp::commands::virtual_machine::AllClassesWithGeneric;
-use crate::jdwp::values::{CodeLocation, TYPE_ARRAY};
+use crate::jdwp::values::{CodeLocation, ReferenceTypeId, TYPE_ARRAY};
 use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, JdwpError, SetEventRequest, SuspendPolicy};
 
 /// The status bit of a class that is prepared (JDWP: ClassStatus Constants).
@@ -280,6 +280,22 @@ impl JavaSession {
                 let modifiers = vec![EventModifier::FieldOnly { class: found.class.id, field: found.field.id }];
                 self.bind_request(id, kind, modifiers, None).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Binds breakpoints anew in redefined classes, in which the virtual machine has cleared them.
+    pub async fn rebind_classes(
+        &self,
+        ids: &[ReferenceTypeId],
+        classes: &[Arc<JavaClass>],
+    ) -> Result<(), RequestFailure> {
+        for BoundRequest { kind, request, .. } in self.with_tables(|tables| tables.breakpoints.unbind_classes(ids)) {
+            // The virtual machine may have cleared it.
+            let _ = self.vm.request(&ClearEventRequest { kind, request }).await;
+        }
+        for class in classes {
+            self.bind_to_prepared(class).await?;
         }
         Ok(())
     }

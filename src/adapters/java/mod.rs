@@ -15,6 +15,7 @@
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `frames`, `variables` | threads, frames; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
+//! | `hot_swap` | changed classes are redefined while the program runs |
 //! | `expression` | Java expressions |
 //! | `java_vm`, `signatures`, `sources` | classes; names of types; source files |
 //!
@@ -33,6 +34,7 @@ mod frames;
 mod java_program;
 mod java_vm;
 mod launch_arguments;
+mod hot_swap;
 mod requests;
 mod resume;
 mod serve;

@@ -21,10 +21,10 @@ use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::jdwp::values::ReferenceTypeId;
 use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
 
-/// Requests that may run code of the program: they run beside the others.
-const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
+/// Requests that may run code of the program, or a compiler: they run beside the others.
+const EVALUATING: [&str; 4] = ["evaluate", "setVariable", "setExpression", "redefineClasses"];
 
-/// Whether a request may take as long as code of the program does.
+/// Whether a request may take as long as code of the program, or a compiler, does.
 pub fn is_evaluating(command: &str) -> bool {
     EVALUATING.contains(&command)
 }

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
 use super::breakpoints::WantedStop;
 use super::java_program::{JavaProgram, launch_program};
+use super::hot_swap::CodeOrigin;
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch};
 use super::requests::{capabilities, is_evaluating};
@@ -37,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
 use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
 use crate::process::ProcessExit;
+use crate::sync::lock;
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_java(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -88,7 +89,7 @@ async fn start_session(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -
                 _ = dap.wait_closed() => return None,
             },
             "attach" => tokio::select! {
-                started = attach(dap, &request) => started,
+                started = attach(dap, &request, launch_id) => started,
                 _ = dap.wait_closed() => return None,
             },
             "disconnect" | "terminate" => {
@@ -129,24 +130,22 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     report_unknown(&started.session, &launch.unknown).await;
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
     let system_process_id = Some(i64::from(program.process.pid()));
+    *lock(&started.session.code_origin) = CodeOrigin {
+        folders: program.class_paths.clone(),
+        compiled: program.compiled_folder(),
+        launch: Some(launch),
+        ..CodeOrigin::default()
+    };
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
     started.program = Some(program);
     Ok(started)
 }
 
-async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<StartedSession> {
+async fn attach(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> Result<StartedSession> {
     let usage = |cause: String| Error::usage("cannot attach to a Java program").because(cause);
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = JavaAttach::from_fields(&fields).map_err(usage)?;
-    let address = format!("{}:{}", attach.host, attach.port);
-    let failed = |cause: String| {
-        let hint = "a Java program that can be attached to is started with \
-                    `-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0`, and prints its port";
-        Error::other(format!("cannot attach to {address}")).because(cause).hint(hint)
-    };
-    let stream = TcpStream::connect((attach.host.as_str(), attach.port)).await;
-    let stream = stream.map_err(|cause| failed(cause.to_string()))?;
     let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
     if let (false, Ok(peer)) = (is_host_named, stream.peer_addr())
         && let Some(foreign) = foreign_listener(peer).map_err(|cause| failed(cause.to_string()))?

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use super::breakpoint_table::BreakpointTable;
 use super::collection_pages::Contents;
+use super::hot_swap::CodeOrigin;
 use super::java_vm::JavaVm;
 use super::sources::SourceFolders;
 use crate::dap::DapServer;
@@ -25,6 +26,10 @@ pub struct JavaSession {
     pub sources: SourceFolders,
     pub tables: Mutex<SessionTables>,
 }
+    /// Where the code of the program has come from.
+    pub code_origin: Mutex<CodeOrigin>,
+    /// The beginning of the names of temporary folders.
+    pub scratch: String,
 
 /// The tables behind the ids of DAP, and what is suspended.
 #[derive(Default)]

@@ -34,7 +34,7 @@ pub struct BreakpointSetParams {
     pub condition: Option<String>,
     #[arg(long = "hits", value_name = "COUNT", help = "Only at this hit: `3`, `>=3`, `%2`")]
     pub hit_condition: Option<String>,
-    /// Printed instead of stopping; {expr} is evaluated.
+    /// Printed instead; {expr} is evaluated.
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
 }

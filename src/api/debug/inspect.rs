@@ -14,7 +14,7 @@ pub const DEFAULT_ENTRY_COUNT: u32 = 50;
 /// The default number of source lines on each side of a line.
 pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
-/// Show the frames of a stopped thread (default: the first that stopped).
+/// Show frames of a stopped thread (default: the first that stopped).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
@@ -28,7 +28,7 @@ pub struct DebugStackParams {
     pub levels: Option<u32>,
 }
 
-/// Show the variables of a frame (default: the top one), or inside a variablesReference.
+/// Show variables of a frame (default: the top one), or inside a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
@@ -129,7 +129,7 @@ pub struct DebugEventsParams {
         long,
         value_name = "KIND",
         value_delimiter = ',',
-        help = "Only these; `loadedSource` alone, and only by name"
+        help = "Only these; those of classes, monitors and loaded sources each alone, and only by name"
     )]
     pub kinds: Option<Vec<String>>,
 }
@@ -213,7 +213,7 @@ pub struct EventEntries {
 pub struct EventEntry {
     pub at: u64,
     /// `threadStarted`, `threadEnded`, `targetStarted`, `targetEnded`, `module`, `classPrepare`, `process`, `breakpoint`,
-    /// `loadedSource`, …
+    /// `loadedSource`, `classUnload`, `monitorContended`, …
     pub event: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]

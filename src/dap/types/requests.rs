@@ -57,6 +57,24 @@ request!(
     }
 );
 
+request!(
+    /// Not of the protocol: our own adapter for Java has it. These kinds of `monitorEvent` are sent from now on.
+    CaptureEventsArguments, "captureEvents" -> CaptureEventsResponse, { kinds: Vec<String>; }
+);
+shape!(
+    /// What is captured now.
+    CaptureEventsResponse { kinds: Vec<String>; }
+);
+
+request!(
+    /// Not of the protocol: vscode-java-debug has it, and our own adapter for Java.
+    RedefineClassesArguments, "redefineClasses" -> RedefineClassesResponse, {}
+);
+shape!(
+    /// The classes that were redefined, by name; or why none could be.
+    RedefineClassesResponse { changed_classes: Vec<String>; error_message: Option<String>, }
+);
+
 request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
     source: DapSource,
     breakpoints: Vec<SourceBreakpoint>;
