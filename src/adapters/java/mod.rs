@@ -12,6 +12,7 @@
 //! | `evaluation` | requests that evaluate |
 //! | `stops` | from events of the virtual machine to stops |
 //! | `resume` | continue, step, pause |
+//! | `monitor_events` | threads, classes, monitors: events that stop nothing |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `frames`, `variables` | threads, frames; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
@@ -37,6 +38,7 @@ mod launch_arguments;
 mod hot_swap;
 mod requests;
 mod resume;
+mod monitor_events;
 mod serve;
 mod session;
 mod signatures;

@@ -11,9 +11,9 @@ use super::breakpoints::{WantedStop, line_place};
 use super::session::{JavaSession, RequestFailure};
 use super::stop_conditions::parse_conditions;
 use crate::dap::types::{
-    ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments, EvaluateArguments,
-    ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments,
-    ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
+    CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments,
+    EvaluateArguments, ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments,
+    ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
     SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
     StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
 };
@@ -41,6 +41,10 @@ pub fn capabilities() -> DapCapabilities {
         "supportsFunctionBreakpoints",
         // Not of the protocol: a function breakpoint may be `Class:line`, and may have a log message.
         "supportsClassLineBreakpoints",
+        // Not of the protocol: the request `captureEvents` and the event `monitorEvent`.
+        "supportsCaptureEvents",
+        // Not of the protocol: the request `redefineClasses`, as other adapters for Java have it.
+        "supportsRedefineClasses",
         "supportsConditionalBreakpoints",
         "supportsHitConditionalBreakpoints",
         "supportsLogPoints",
@@ -89,6 +93,11 @@ impl JavaSession {
             "setExpression" => {
                 let SetExpressionArguments { expression, value, frame_id } = read(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
+            }
+            "redefineClasses" => to_body(self.redefine_classes().await?),
+            "captureEvents" => {
+                let CaptureEventsArguments { kinds } = read(request)?;
+                to_body(self.capture_events(&kinds).await?)
             }
             "exceptionInfo" => {
                 let ExceptionInfoArguments { thread_id } = read(request)?;

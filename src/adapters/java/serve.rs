@@ -35,7 +35,7 @@ use crate::dap::types::{
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
 use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
-use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
+use crate::jdwp::{JdwpClient, JdwpEvent, JdwpEvents};
 use crate::process::ProcessExit;
 use crate::sync::lock;
 
@@ -173,17 +173,21 @@ async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) 
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { drop(driver.await) });
     let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
-    for kind in [EventKind::ThreadStart, EventKind::ThreadDeath] {
-        let request = SetEventRequest { kind, policy: SuspendPolicy::None, modifiers: Vec::new() };
-        vm.request(&request).await.map_err(|error| failed(error.to_string()))?;
-    }
     let VmVersion { vm_name: name, vm_version, .. } =
         vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
     let (id, version) = (VIRTUAL_MACHINE.into(), Some(vm_version));
     let module = DapModule { id, name, path: None, version };
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ModuleEvent { reason: "new".to_owned(), module }).await;
-    let session = Arc::new(JavaSession { vm, dap: dap.clone(), sources, tables: Default::default() });
+    let session = Arc::new(JavaSession {
+        vm,
+        dap: dap.clone(),
+        sources,
+        tables: Default::default(),
+        code_origin: Default::default(),
+        scratch: format!("tether-{launch_id}-"),
+    });
+    session.capture_first_events().await.map_err(|failure| failed(failure.0))?;
     Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
 }
 

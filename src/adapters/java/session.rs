@@ -10,6 +10,7 @@ use super::breakpoint_table::BreakpointTable;
 use super::collection_pages::Contents;
 use super::hot_swap::CodeOrigin;
 use super::java_vm::JavaVm;
+use super::monitor_events::CapturedEvents;
 use super::sources::SourceFolders;
 use crate::dap::DapServer;
 use crate::jdwp::JdwpError;
@@ -51,6 +52,8 @@ pub struct SessionTables {
     /// Objects that must not be collected while they can be referred to.
     pub kept: Vec<ObjectId>,
     pub breakpoints: BreakpointTable,
+    /// Events that are recorded and stop nothing.
+    pub captured: CapturedEvents,
     /// The client has sent all its breakpoints.
     pub is_configured: bool,
     /// The thread of a virtual machine that is suspended since its start.

@@ -51,6 +51,7 @@ impl JavaSession {
         for event in &composite.events {
             thread = thread.or(thread_of(event));
             is_stop |= self.sort_event(event, &mut reached);
+            self.report_captured(event).await;
             match event {
                 E::ClassPrepare { type_tag, class, signature, .. } => {
                     let class = self.vm.known_class(*class, *type_tag, signature.clone());

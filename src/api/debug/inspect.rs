@@ -132,6 +132,15 @@ pub struct DebugEventsParams {
         help = "Only these; those of classes, monitors and loaded sources each alone, and only by name"
     )]
     pub kinds: Option<Vec<String>>,
+    // Of Java; each kind that is not named is no longer captured.
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_delimiter = ',',
+        help = "Record these kinds from now on, and no others (Java): threadStarted, threadEnded, classPrepare, classUnload, \
+                monitorContended, monitorAcquired, monitorWait, monitorWaited"
+    )]
+    pub capture: Option<Vec<String>>,
 }
 
 /// Frames of one thread, the innermost first.
@@ -203,6 +212,9 @@ pub struct OutputEntry {
 #[serde(rename_all = "camelCase")]
 pub struct EventEntries {
     pub entries: Vec<EventEntry>,
+    /// The kinds that are captured from now on, where they were chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Vec<String>>,
     #[serde(flatten)]
     pub place: DebugLogCursor,
 }

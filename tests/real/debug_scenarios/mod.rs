@@ -5,6 +5,7 @@ mod breakpoint_persistence;
 mod edited_sources;
 mod exits;
 mod java_classes;
+mod java_events;
 mod java_stops;
 mod native_stops;
 mod one_shot;
