@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
 //! | `compile_cache`, `class_file` | classes of earlier compilations; what a class file says of itself |
 //! | `java_program` | the process of a launched program |
@@ -11,17 +12,18 @@
 //! | `requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
 //! | `stops` | from events of the virtual machine to stops |
-//! | `resume` | continue, step, pause |
 //! | `monitor_events` | threads, classes, monitors: events that stop nothing |
+//! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
+//! | `hot_swap` | changed classes are redefined while the program runs |
 //! | `frames`, `variables` | threads, frames; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
-//! | `hot_swap` | changed classes are redefined while the program runs |
 //! | `expression` | Java expressions |
 //! | `java_vm`, `signatures`, `sources` | classes; names of types; source files |
 //!
 //! Does not depend on sessions of the supervisor.
 
+mod attach;
 mod breakpoint_table;
 mod breakpoints;
 mod class_file;
@@ -32,13 +34,13 @@ mod compiled_source;
 mod evaluation;
 mod expression;
 mod frames;
+mod hot_swap;
 mod java_program;
 mod java_vm;
 mod launch_arguments;
-mod hot_swap;
+mod monitor_events;
 mod requests;
 mod resume;
-mod monitor_events;
 mod serve;
 mod session;
 mod signatures;

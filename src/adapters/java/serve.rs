@@ -16,17 +16,17 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
 use super::breakpoints::WantedStop;
-use super::java_program::{JavaProgram, launch_program};
 use super::hot_swap::CodeOrigin;
+use super::java_program::{JavaProgram, launch_program};
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch};
 use super::requests::{capabilities, is_evaluating};
 use super::session::JavaSession;
 use super::sources::SourceFolders;
 use crate::adapters::ServeContext;
-use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::dap::types::{
     AttachArguments, DapModule, ExitedEvent, InitializedEvent, LaunchArguments, ModuleEvent, OutputEvent, ProcessEvent,
@@ -118,7 +118,9 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     if let super::launch_arguments::JavaProgramKind::Source(source) = &launch.program {
         sources.add_named_file(source);
     }
-    let mut started = connect_vm(dap, stream, sources).await?;
+    let opened = JdwpClient::open_tcp(stream).await;
+    let opened = opened.map_err(|error| Error::other("cannot debug the virtual machine").because(error.to_string()))?;
+    let mut started = begin_session(dap, opened, sources, launch_id).await?;
     started.output = output;
     started.wait_for_start().await?;
     if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
@@ -128,14 +130,14 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
         set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
     }
     report_unknown(&started.session, &launch.unknown).await;
-    let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
-    let system_process_id = Some(i64::from(program.process.pid()));
     *lock(&started.session.code_origin) = CodeOrigin {
         folders: program.class_paths.clone(),
         compiled: program.compiled_folder(),
         launch: Some(launch),
         ..CodeOrigin::default()
     };
+    let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
+    let system_process_id = Some(i64::from(program.process.pid()));
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
     started.program = Some(program);
@@ -147,14 +149,11 @@ async fn attach(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = JavaAttach::from_fields(&fields).map_err(usage)?;
     let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
-    if let (false, Ok(peer)) = (is_host_named, stream.peer_addr())
-        && let Some(foreign) = foreign_listener(peer).map_err(|cause| failed(cause.to_string()))?
-    {
-        return Err(failed(foreign));
-    }
+    let opened = open_attached(&attach.target, is_host_named).await?;
     let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
-    let started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
-    started.session.list_threads().await.map_err(|failure| failed(failure.0))?;
+    let started = begin_session(dap, opened, sources, launch_id).await?;
+    let failed = |failure: super::session::RequestFailure| Error::other("cannot list the threads").because(failure.0);
+    started.session.list_threads().await.map_err(failed)?;
     started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
     report_unknown(&started.session, &attach.unknown).await;
     Ok(started)
@@ -166,10 +165,14 @@ async fn report_unknown(session: &JavaSession, unknown: &[String]) {
     }
 }
 
-/// Opens the connection to a virtual machine.
-async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) -> Result<StartedSession> {
+/// A session over the connection to a virtual machine.
+async fn begin_session(
+    dap: &DapServer,
+    (client, events, driver): OpenedVm,
+    sources: SourceFolders,
+    launch_id: &str,
+) -> Result<StartedSession> {
     let failed = |cause: String| Error::other("cannot debug the virtual machine").because(cause);
-    let (client, events, driver) = JdwpClient::open_tcp(stream).await.map_err(|error| failed(error.to_string()))?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { drop(driver.await) });
     let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;

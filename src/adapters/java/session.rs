@@ -26,11 +26,11 @@ pub struct JavaSession {
     pub dap: DapServer,
     pub sources: SourceFolders,
     pub tables: Mutex<SessionTables>,
-}
     /// Where the code of the program has come from.
     pub code_origin: Mutex<CodeOrigin>,
     /// The beginning of the names of temporary folders.
     pub scratch: String,
+}
 
 /// The tables behind the ids of DAP, and what is suspended.
 #[derive(Default)]
