@@ -203,7 +203,13 @@ fn the_classes_that_a_build_has_changed_are_swapped_into_a_program_that_was_atta
     compile_java(&stage.sandbox.path("Server.java"));
     let swapped = stage.json(&["debug", "launch", "--restart", id, "--swap"]);
     assert!(swapped["notes"].to_string().contains("swapped into the running program: Server"), "{swapped:#}");
-    let value = stage.json(&["debug", "pause", "--wait", "60"]);
-    assert_eq!(value["stopReason"]["type"], "USER_SUSPEND", "{value:#}");
+    // Who attaches to a program does not launch it anew.
+    let added =
+        SERVER.replace("  static String answer", "  static int added() { return 1; }\n\n  static String answer");
+    stage.sandbox.write("Server.java", &added);
+    compile_java(&stage.sandbox.path("Server.java"));
+    let refused = stage.sandbox.tether(&["debug", "launch", "--restart", id, "--swap"]);
+    refused.fails(1, &["cannot swap the changed code", "a method was added", "start it anew"]);
+    assert_eq!(stage.json(&["debug", "status"])["state"], "RUNNING");
     assert_eq!(stage.json(&["debug", "stop"])["state"], "TERMINATED");
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::code_swap::{SwapAttempt, swap_code};
 use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request;
@@ -15,7 +16,7 @@ use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{CodeSwap, LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -36,35 +37,6 @@ impl OperationHandler for DebugLaunchParams {
         let limit = WaitLimit::start(params.wait);
         launch_report(context, started, (limit, params.budget), &breakpoints).await
     }
-}
-
-/// What became of a wish to swap code instead of a launch.
-enum SwapAttempt {
-    /// The session, which runs on.
-    Swapped(Box<StartedSession>),
-    /// Launched anew; with what is to be said of the swap, if one was wanted.
-    LaunchAnew(Option<String>),
-}
-
-/// Swaps changed code into the session of a restart, where that is wanted. Errors: the changed code does not compile.
-async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) -> Result<SwapAttempt> {
-    if !params.swap.unwrap_or_default() {
-        return Ok(SwapAttempt::LaunchAnew(None));
-    }
-    let Some(id) = &params.restart else {
-        let error = Error::usage("no session to swap code into was named");
-        return Err(error.hint("name `restart`: `tether debug launch --restart SESSION --swap`"));
-    };
-    let first = context.sessions.find_session(Some(id))?;
-    let note = match context.sessions.swap_code(&first).await? {
-        CodeSwap::Swapped(names) => format!("swapped into the running program: {}", names.join(", ")),
-        CodeSwap::Unchanged => "none of the loaded classes has changed: the program runs on as it was".to_owned(),
-        CodeSwap::Refused(reason) => {
-            let note = format!("the changed code cannot be swapped into {id}: {reason}; it was launched anew");
-            return Ok(SwapAttempt::LaunchAnew(Some(note)));
-        }
-    };
-    Ok(SwapAttempt::Swapped(Box::new(StartedSession { first, notes: vec![note] })))
 }
 
 /// Sets the breakpoints of a launch, and starts its sessions. Returns the effective parameters, and the breakpoints' ids.
