@@ -44,9 +44,10 @@ pub async fn open_attached(place: &AttachPlace, is_host_named: bool) -> Result<O
             Err(cause) => reason = cause,
         }
     }
+    let occupied = "a virtual machine takes one debugger at a time: `tether debug status` shows our sessions";
     let hint = "a Java program that can be attached to is started with \
                 `-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0`, and prints its port";
-    Err(Error::other(format!("cannot attach to {what}")).because(reason).hint(hint))
+    Err(Error::other(format!("cannot attach to {what}")).because(reason).hint(occupied).hint(hint))
 }
 
 async fn open_port(host: &str, port: u16, is_host_named: bool) -> Result<OpenedVm, String> {
@@ -111,7 +112,7 @@ fn find_debug_ports(pid: u32) -> Result<Vec<u16>> {
         ports.retain(|port| *port == agent.port);
     }
     if ports.is_empty() {
-        let error = failed("it listens for no debugger now: a virtual machine takes one at a time".to_owned());
+        let error = failed("it listens for no debugger now: a virtual machine takes one debugger at a time".to_owned());
         return Err(error.hint("`tether debug status` shows our sessions; another debugger must leave first"));
     }
     Ok(ports)
