@@ -10,8 +10,9 @@
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
-//! | `evaluation` | requests that evaluate |
+//! | `evaluation`, `completions` | requests that evaluate; what a text may go on with |
 //! | `stops` | from events of the virtual machine to stops |
+//! | `smart_step` | steps into a chosen call |
 //! | `monitor_events` | threads, classes, monitors: events that stop nothing |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
@@ -31,6 +32,7 @@ mod collection_pages;
 mod collections;
 mod compile_cache;
 mod compiled_source;
+mod completions;
 mod evaluation;
 mod expression;
 mod frames;
@@ -44,6 +46,7 @@ mod resume;
 mod serve;
 mod session;
 mod signatures;
+mod smart_step;
 mod sources;
 mod stop_conditions;
 mod stops;

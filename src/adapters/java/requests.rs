@@ -15,7 +15,8 @@ use crate::dap::types::{
     EvaluateArguments, ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments,
     ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
     SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
-    StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+    StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse,
+    VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::jdwp::values::ReferenceTypeId;
@@ -55,6 +56,8 @@ pub fn capabilities() -> DapCapabilities {
         "supportsDataBreakpoints",
         "supportsRestartFrame",
         "supportTerminateDebuggee",
+        "supportsStepInTargetsRequest",
+        "supportsCompletionsRequest",
     ];
     let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
     DapCapabilities {
@@ -94,6 +97,11 @@ impl JavaSession {
                 let SetExpressionArguments { expression, value, frame_id } = read(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
+            "stepInTargets" => {
+                let StepInTargetsArguments { frame_id } = read(request)?;
+                to_body(self.step_in_targets(frame_id).await?)
+            }
+            "completions" => to_body(self.completions(read(request)?).await?),
             "redefineClasses" => to_body(self.redefine_classes().await?),
             "captureEvents" => {
                 let CaptureEventsArguments { kinds } = read(request)?;
@@ -118,15 +126,18 @@ impl JavaSession {
             }
             "next" => {
                 let NextArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Over).await?;
+                self.step_line(thread_id, StepDepth::Over).await?;
             }
             "stepIn" => {
-                let StepInArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Into).await?;
+                let StepInArguments { thread_id, target_id } = read(request)?;
+                match target_id {
+                    Some(target) => self.step_into_target(thread_id, target).await?,
+                    None => self.step_line(thread_id, StepDepth::Into).await?,
+                }
             }
             "stepOut" => {
                 let StepOutArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Out).await?;
+                self.step_line(thread_id, StepDepth::Out).await?;
             }
             "pause" => {
                 let PauseArguments { thread_id } = read(request)?;

@@ -11,6 +11,7 @@ use super::collection_pages::Contents;
 use super::hot_swap::CodeOrigin;
 use super::java_vm::JavaVm;
 use super::monitor_events::CapturedEvents;
+use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
 use crate::dap::DapServer;
 use crate::jdwp::JdwpError;
@@ -45,6 +46,9 @@ pub struct SessionTables {
     pub invoking: HashSet<ObjectId>,
     /// The step request of each thread that steps.
     pub steps: HashMap<ObjectId, i32>,
+    /// Steps into a chosen method, and the calls of the line that the client has asked for.
+    pub smart_steps: HashMap<ObjectId, SmartStep>,
+    pub step_targets: Vec<String>,
     /// A written field whose thread has to complete the write before its stop is reported.
     pub writes: HashMap<ObjectId, PendingWrite>,
     frames: Vec<FrameSpot>,

@@ -187,7 +187,16 @@ shape!(ContinueResponse {
 });
 
 request!(NextArguments, "next" -> EmptyResponse, { thread_id: i64; });
-request!(StepInArguments, "stepIn" -> EmptyResponse, { thread_id: i64; });
+request!(StepInArguments, "stepIn" -> EmptyResponse, { thread_id: i64; target_id: Option<i64>, });
+request!(StepInTargetsArguments, "stepInTargets" -> StepInTargetsResponse, { frame_id: i64; });
+shape!(StepInTargetsResponse { targets: Vec<StepInTarget>; });
+request!(CompletionsArguments, "completions" -> CompletionsResponse, {
+    text: String,
+    /// From 1, in UTF-16 code units.
+    column: i64;
+    frame_id: Option<i64>,
+});
+shape!(CompletionsResponse { targets: Vec<CompletionItem>; });
 request!(StepOutArguments, "stepOut" -> EmptyResponse, { thread_id: i64; });
 request!(PauseArguments, "pause" -> EmptyResponse, { thread_id: i64; });
 

@@ -166,7 +166,7 @@ fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
     validator.request(&[DisconnectArguments::default(), disconnect]);
     validator.request(&[ContinueArguments { thread_id: 1 }]);
     validator.request(&[NextArguments { thread_id: 1 }]);
-    validator.request(&[StepInArguments { thread_id: 1 }]);
+    validator.request(&[StepInArguments { thread_id: 1, target_id: Some(2) }]);
     validator.request(&[StepOutArguments { thread_id: 1 }]);
     validator.request(&[PauseArguments { thread_id: 1 }]);
 }
