@@ -11,12 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tempfile::TempDir;
-
 use super::class_file::read_class_file;
 use super::compiled_source::{RunnableClass, output_folders, prepare_source};
 use super::java_vm::JavaClass;
-use super::launch_arguments::{JavaLaunch, JavaProgramKind};
+use super::launch_arguments::JavaProgramKind;
 use super::session::{JavaSession, RequestFailure};
 use super::signatures::{class_path, is_jdk_class};
 use crate::dap::types::{DapSource, LoadedSourceEvent, RedefineClassesResponse};
@@ -29,27 +27,6 @@ use crate::sync::lock;
 const REDEFINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many bytes of changed classes are sent.
 const MAX_CHANGED_BYTES: usize = 24 << 20;
-
-/// Where the code of the program has come from.
-pub struct CodeOrigin {
-    /// How it was launched; none: it was attached to.
-    pub launch: Option<JavaLaunch>,
-    /// The folders of its classes; empty: the virtual machine says which.
-    pub folders: Vec<PathBuf>,
-    /// The folder that its classes were compiled into for this run.
-    pub compiled: Option<PathBuf>,
-    /// Class files are changed when they are newer.
-    pub since: SystemTime,
-    /// Of the last swap, when the program has no folder of its own.
-    pub kept: Option<TempDir>,
-}
-
-impl Default for CodeOrigin {
-    fn default() -> CodeOrigin {
-        let (launch, folders, compiled, kept) = Default::default();
-        CodeOrigin { launch, folders, compiled, since: SystemTime::now(), kept }
-    }
-}
 
 /// A class whose code is new.
 struct ChangedClass {

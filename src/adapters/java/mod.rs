@@ -12,11 +12,11 @@
 //! | `requests` | the requests of DAP |
 //! | `evaluation`, `completions` | requests that evaluate; what a text may go on with |
 //! | `stops` | from events of the virtual machine to stops |
-//! | `smart_step` | steps into a chosen call |
-//! | `monitor_events` | threads, classes, monitors: events that stop nothing |
+//! | `step_targets`, `smart_step` | steps into a chosen call: the requests, and when such a step ends |
+//! | `monitor_events`, `captured_events` | threads, classes, monitors: events that stop nothing; which are captured |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
-//! | `hot_swap` | changed classes are redefined while the program runs |
+//! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
 //! | `frames`, `variables` | threads, frames; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
 //! | `expression` | Java expressions |
@@ -27,7 +27,9 @@
 mod attach;
 mod breakpoint_table;
 mod breakpoints;
+mod captured_events;
 mod class_file;
+mod code_origin;
 mod collection_pages;
 mod collections;
 mod compile_cache;
@@ -48,6 +50,7 @@ mod session;
 mod signatures;
 mod smart_step;
 mod sources;
+mod step_targets;
 mod stop_conditions;
 mod stops;
 mod value_text;

@@ -3,8 +3,7 @@
 //! Which kinds are captured is the client's to switch; at first those of threads. Of one kind only so many a second are
 //! reported, and the others counted: two threads can fight for a monitor a million times a second.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::breakpoints::JDK_PATTERNS;
 use super::session::{JavaSession, RequestFailure};
@@ -29,38 +28,6 @@ const KINDS: [(&str, EventKind); 8] = [
 ];
 /// What is captured at first.
 const AT_FIRST: [&str; 2] = ["threadStarted", "threadEnded"];
-/// How many events of a kind are reported in a period.
-const MAX_REPORTED: u32 = 500;
-const PERIOD: Duration = Duration::from_secs(1);
-
-/// The requests of what is captured, and how much has been reported.
-#[derive(Default)]
-pub struct CapturedEvents {
-    /// The kind of each request.
-    requests: HashMap<i32, (&'static str, EventKind)>,
-    rates: HashMap<&'static str, EventRate>,
-}
-
-/// How many events of a kind there were in the current period.
-struct EventRate {
-    since: Instant,
-    seen: u32,
-}
-
-impl CapturedEvents {
-    /// Whether one more event is reported, and how many of the last period were not.
-    fn count_event(&mut self, kind: &'static str, now: Instant) -> (bool, u32) {
-        let rate = self.rates.entry(kind).or_insert(EventRate { since: now, seen: 0 });
-        let mut left_out = 0;
-        if now.duration_since(rate.since) >= PERIOD {
-            left_out = rate.seen.saturating_sub(MAX_REPORTED);
-            *rate = EventRate { since: now, seen: 0 };
-        }
-        rate.seen = rate.seen.saturating_add(1);
-        (rate.seen <= MAX_REPORTED, left_out)
-    }
-}
-
 impl JavaSession {
     /// Captures what is captured at first.
     pub async fn capture_first_events(&self) -> Result<(), RequestFailure> {
@@ -168,20 +135,5 @@ impl JavaSession {
         let line = self.vm.line_at(&class, at.method, at.index).await.unwrap_or(0);
         let line = if line > 0 { format!(":{line}") } else { String::new() };
         Some(format!("{}.{}{line}", class.name(), method.name))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_one_kind_only_so_many_a_second_are_reported_and_the_others_counted() {
-        let (mut captured, start) = (CapturedEvents::default(), Instant::now());
-        let reported = (0..MAX_REPORTED + 7).filter(|_| captured.count_event("monitorWait", start).0).count();
-        assert_eq!(reported, MAX_REPORTED as usize);
-        assert_eq!(captured.count_event("classPrepare", start), (true, 0), "each kind has its own");
-        assert_eq!(captured.count_event("monitorWait", start + PERIOD), (true, 7));
-        assert_eq!(captured.count_event("monitorWait", start + 2 * PERIOD), (true, 0));
     }
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
 use super::breakpoints::WantedStop;
-use super::hot_swap::CodeOrigin;
+use super::code_origin::CodeOrigin;
 use super::java_program::{JavaProgram, launch_program};
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch};

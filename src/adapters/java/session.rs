@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::breakpoint_table::BreakpointTable;
+use super::captured_events::CapturedEvents;
+use super::code_origin::CodeOrigin;
 use super::collection_pages::Contents;
-use super::hot_swap::CodeOrigin;
 use super::java_vm::JavaVm;
-use super::monitor_events::CapturedEvents;
 use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
 use crate::dap::DapServer;

@@ -8,15 +8,9 @@
 
 use tree_sitter::{Node, Parser};
 
-use super::session::{FrameSpot, JavaSession, RequestFailure};
-use crate::bounded_file::{self, Links};
-use crate::dap::types::{StepInTarget, StepInTargetsResponse};
 use crate::jdwp::StepDepth;
-use crate::jdwp::commands::threads::FrameCount;
-use crate::jdwp::values::{MethodId, ObjectId};
+use crate::jdwp::values::MethodId;
 
-/// The largest source that is parsed, in bytes.
-const MAX_SOURCE: u64 = 4 << 20;
 /// How many calls of a line are offered.
 const MAX_TARGETS: usize = 100;
 
@@ -24,26 +18,26 @@ const MAX_TARGETS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmartStep {
     /// The name of the method; of a constructor that of its class.
-    method: String,
+    pub method: String,
     /// Where it began: how many frames, which method, which line.
-    frames: i32,
-    caller: MethodId,
-    line: i32,
+    pub frames: i32,
+    pub caller: MethodId,
+    pub line: i32,
 }
 
 /// Where a step has ended, beside where it began.
 #[derive(Clone, Copy, Debug)]
-struct StepEnd<'a> {
-    frames: i32,
-    class_name: &'a str,
-    method_name: &'a str,
-    method: MethodId,
-    line: i32,
+pub struct StepEnd<'a> {
+    pub frames: i32,
+    pub class_name: &'a str,
+    pub method_name: &'a str,
+    pub method: MethodId,
+    pub line: i32,
 }
 
 impl SmartStep {
     /// The step that follows; `None`: it has ended.
-    fn next_step(&self, end: StepEnd<'_>) -> Option<StepDepth> {
+    pub fn next_step(&self, end: StepEnd<'_>) -> Option<StepDepth> {
         if end.frames > self.frames {
             let is_constructor = end.method_name == "<init>" && end.class_name == self.method;
             return (end.method_name != self.method && !is_constructor).then_some(StepDepth::Out);
@@ -53,62 +47,9 @@ impl SmartStep {
     }
 }
 
-impl JavaSession {
-    /// The calls on the line of a frame, in the order in which they are written.
-    pub async fn step_in_targets(&self, frame_id: i64) -> Result<StepInTargetsResponse, RequestFailure> {
-        let spot = self.frame_spot(frame_id)?;
-        let frame = self.read_frame(spot).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
-        let path = self.source_of(&frame.class).await?.and_then(|source| source.path);
-        let path = path.ok_or_else(|| format!("the source of {} is not found", frame.class.name()))?;
-        let text = bounded_file::read_text(path.as_ref(), MAX_SOURCE, Links::Follow);
-        let text = text.map_err(|cause| format!("{path} cannot be read: {cause}"))?;
-        let names = calls_on_line(&text, usize::try_from(line).unwrap_or(0));
-        let target = |(index, name): (usize, &String)| StepInTarget { id: index as i64 + 1, label: name.clone() };
-        let targets = names.iter().enumerate().map(target).collect();
-        self.with_tables(|tables| tables.step_targets = names);
-        Ok(StepInTargetsResponse { targets })
-    }
-
-    /// Steps into the call with that id.
-    pub async fn step_into_target(&self, thread_id: i64, target: i64) -> Result<(), RequestFailure> {
-        let thread = self.thread(thread_id)?;
-        let index = usize::try_from(target - 1).ok();
-        let method = self.with_tables(|tables| tables.step_targets.get(index?).cloned());
-        let method = method.ok_or_else(|| format!("there is no call {target} on this line"))?;
-        let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
-        let frames = self.vm.request(&FrameCount { thread }).await?;
-        let step = SmartStep { method, frames, caller: frame.location.method, line };
-        self.with_tables(|tables| tables.smart_steps.insert(thread, step));
-        let stepped = self.step_thread(thread_id, StepDepth::Into).await;
-        if stepped.is_err() {
-            self.with_tables(|tables| tables.smart_steps.remove(&thread));
-        }
-        stepped
-    }
-
-    /// A step has ended: the step that follows it, if it was one into a chosen method that has not been reached.
-    pub async fn next_smart_step(&self, thread: ObjectId) -> Result<Option<StepDepth>, RequestFailure> {
-        let Some(step) = self.with_tables(|tables| tables.smart_steps.get(&thread).cloned()) else { return Ok(None) };
-        let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
-        let frames = self.vm.request(&FrameCount { thread }).await?;
-        let short_name = frame.class.short_name();
-        let end = StepEnd {
-            frames,
-            class_name: short_name.rsplit('.').next().unwrap_or_default(),
-            method_name: &frame.method.name,
-            method: frame.location.method,
-            line,
-        };
-        Ok(step.next_step(end))
-    }
-}
-
 /// The names of the methods and classes that are called on a line, from 1; each once, in the order of their ends: the inner
 /// calls are done first.
-fn calls_on_line(text: &str, line: usize) -> Vec<String> {
+pub fn calls_on_line(text: &str, line: usize) -> Vec<String> {
     let mut parser = Parser::new();
     let is_ready = parser.set_language(&tree_sitter_java::LANGUAGE.into()).is_ok();
     let Some(tree) = is_ready.then(|| parser.parse(text, None)).flatten() else { return Vec::new() };
