@@ -230,7 +230,7 @@ mod tests {
             }
             assert!(received.capacity() <= 2 * bytes.len() + 1024, "a length is not believed");
         });
-        assert!(read > 500, "most mutations are no messages: {read}");
+        assert!(read > 50, "most mutations are no messages: {read}");
     }
 
     #[test]

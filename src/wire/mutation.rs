@@ -3,7 +3,7 @@
 //! They stand for the short runs of a fuzzer. One that is guided by coverage, cargo-fuzz, needs a nightly compiler.
 
 /// How many mutations are made one after the other before the next begins with a valid message again.
-const MAX_DEPTH: u64 = 6;
+const MAX_DEPTH: u64 = 4;
 /// The longest message that is made, in bytes.
 const MAX_BYTES: usize = 4096;
 /// Bytes at which readers have their limits.

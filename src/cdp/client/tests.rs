@@ -311,6 +311,6 @@ async fn mutated_messages_are_dispatched_without_a_panic() {
         let next = futures_util::FutureExt::now_or_never(events.next());
         dispatched += usize::from(matches!(next, Some(Some(Ok(_)))));
     });
-    assert!(dispatched > 500, "most mutations are no events: {dispatched}");
+    assert!(dispatched > 50, "most mutations are no events: {dispatched}");
     assert_eq!(pending_count(&client), 0);
 }
