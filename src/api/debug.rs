@@ -34,7 +34,7 @@ pub const DEFAULT_STEP_TIMEOUT: Seconds = Seconds::of(5);
 /// The default size of a stop's snapshot, in tokens of about four bytes. 0: no snapshot.
 pub const DEFAULT_SNAPSHOT_TOKENS: u32 = 1500;
 
-/// Launch a program, launch.json config or test under the debugger; it may run on after this call.
+/// Launch a program, launch.json config or test under the debugger; it may run on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugLaunchParams {
@@ -52,6 +52,9 @@ pub struct DebugLaunchParams {
     /// A session to launch anew.
     #[arg(long, value_name = "SESSION")]
     pub restart: Option<String>,
+    /// Swap changed Java code into it instead.
+    #[arg(long, num_args = 0, default_missing_value = "true", requires = "restart")]
+    pub swap: Option<bool>,
     #[arg(long, help = "When the program's name does not show it: python, javascript, ruby, go, rust, c, …")]
     pub language: Option<String>,
     #[arg(long, value_name = "NAME", help = "One of `tether adapters`, when several fit")]
@@ -144,7 +147,7 @@ pub struct DebugStatusParams {
     pub session_id: Option<String>,
 }
 
-/// Wait until the program stops or ends (without an id, of all sessions the first); returns at once if it has. A timeout is a result, not an error.
+/// Wait until the program stops or ends (without an id: any session); returns at once if it has. A timeout is no error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {
@@ -163,12 +166,12 @@ pub struct WaitForStopParams {
 pub struct DebugStopParams {
     #[arg(value_name = "SESSION", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    /// Let the program run on (default: if attached).
+    /// Let the program run on.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub detach: Option<bool>,
 }
 
-/// One shot: run a program to a line, show frames, locals, source and output there, and end it.
+/// Run a program to a line, show frames, locals, source and output there, and end it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugProbeParams {

@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
-/// Evaluate JavaScript in the window's page (of a Node window: in its global scope).
+/// Evaluate JavaScript in the window's page (Node: its global scope).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageEvaluateParams {
@@ -52,7 +52,7 @@ pub enum PageImageFormat {
     Webp,
 }
 
-/// Show the page as text, with refs like `e12` for the other tools.
+/// Show the page as text, with refs (`e12`) for other tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageSnapshotParams {
@@ -80,7 +80,7 @@ pub struct PageConsoleParams {
     pub filter: Option<String>,
 }
 
-/// Read the network requests that have ended; `cursor` continues.
+/// Read network requests that have ended; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageNetworkParams {

@@ -48,7 +48,7 @@ pub struct WindowChangesParams {
     pub path: Option<String>,
 }
 
-/// `auto`: at a start, and when something has changed since the last good build.
+/// `auto`: at a start, and after a change since the last good build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum RebuildChoice {

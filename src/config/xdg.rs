@@ -21,6 +21,11 @@ pub fn data_dir() -> Result<PathBuf> {
     absolute_path("DEVTETHER_DATA_DIR").map_or_else(|| base_dir("XDG_DATA_HOME", ".local/share"), Ok)
 }
 
+/// What can be made again at any time: `$XDG_CACHE_HOME/devtether`. Errors: there is no home folder.
+pub fn cache_dir() -> Result<PathBuf> {
+    base_dir("XDG_CACHE_HOME", ".cache")
+}
+
 /// The specification requires that relative paths are ignored.
 fn absolute_path(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute())

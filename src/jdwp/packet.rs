@@ -171,6 +171,34 @@ mod tests {
         }
     }
 
+    /// Mutations of valid packets reach what random bytes do not: fields behind valid ones.
+    #[test]
+    fn mutated_packets_are_read_without_a_panic_and_without_a_large_buffer() {
+        let sizes = IdSizes::from_reply([8; 5]).unwrap();
+        let breakpoint = [&[1, 0, 0, 0, 1, 2, 0, 0, 0, 7][..], &[0; 8], &[1], &[0; 8], &[0; 8], &[0; 8]].concat();
+        let prepare = [&[0, 0, 0, 0, 1, 8, 0, 0, 0, 7][..], &[0; 8], &[1], &[0; 8], b"\0\0\0\x03LA;", &[0; 4]].concat();
+        let classes = [&[0, 0, 0, 1, 1][..], &[0; 8], b"\0\0\0\x03LA;", &[0; 4], &[0; 4]].concat();
+        let values = [&[0, 0, 0, 2, b'I', 0, 0, 0, 1, b'L'][..], &[0; 8]].concat();
+        let packets = [
+            encode_command(1, 64, 100, &breakpoint),
+            encode_command(2, 64, 100, &prepare),
+            encode_reply(3, 0, &classes),
+            encode_reply(4, 13, &values),
+        ];
+        let samples: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
+        let mut read = 0;
+        crate::wire::mutation::check_mutations(&samples, 30_000, |bytes| {
+            let (mut decoder, mut received) = (PacketDecoder, BytesMut::from(bytes));
+            while let Ok(Some(packet)) = decoder.decode(&mut received) {
+                let (JdwpPacket::Command { data, .. } | JdwpPacket::Reply { data, .. }) = packet;
+                decode_all(&data, sizes);
+                read += 1;
+            }
+            assert!(received.capacity() <= bytes.len() + 4 * MOST_RESERVED);
+        });
+        assert!(read > 1000, "most mutations are no packets: {read}");
+    }
+
     #[test]
     fn a_packet_over_the_limit_or_shorter_than_its_header_is_refused() {
         for length in [0u32, 10, MAX_PACKET as u32 + 1, u32::MAX] {

@@ -42,9 +42,9 @@ pub use output_file::{keep_trimmed, read_tail, truncate_to_tail, wait_for_line, 
 pub use output_pipes::OutputPipes;
 pub use platform::{
     InotifyLimits, ProcessFacts, find_listener_among, find_listener_owner, find_own_program, has_dead_connections,
-    is_any_listening, is_listened_on, is_own_connection, is_program_replaced, list_listeners, program_path,
-    read_account_home, read_arguments, read_boot_id, read_environment_value, read_facts, read_inotify_limits,
-    read_name, read_ticks_since_boot, runs_program,
+    is_any_listening, is_listened_on, is_own_connection, is_program_replaced, list_listeners, list_ports_of,
+    program_path, read_account_home, read_arguments, read_boot_id, read_environment_value, read_environment_values,
+    read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};

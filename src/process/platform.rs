@@ -136,6 +136,17 @@ pub fn read_inotify_limits() -> io::Result<InotifyLimits> {
     Ok(InotifyLimits { watches: limit("max_user_watches")?, instances: limit("max_user_instances")?, instances_used })
 }
 
+/// The TCP ports that `pid` listens on, in the order in which it has begun to.
+pub fn list_ports_of(pid: u32) -> io::Result<Vec<u16>> {
+    let mut sockets: Vec<(String, u16)> = listening_sockets()?
+        .filter(|(_, socket)| has_open(pid, socket))
+        .map(|(port, socket)| (format!("{socket:>32}"), port))
+        .collect();
+    // The numbers of sockets rise.
+    sockets.sort();
+    Ok(sockets.into_iter().map(|(_, port)| port).collect())
+}
+
 /// The value of `name` in the environment that `pid` was started with.
 ///
 /// Some programs overwrite that area with their title (Chromium's renderers do): `None` proves nothing.

@@ -27,4 +27,4 @@ pub use atomic_install::{InstallOutcome, InstallablePackage};
 pub use installer::{Installer, install_tool};
 pub use pins::{ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
 pub use system_programs::{SystemProgram, check_program_version};
-pub use tool_status::{ToolState, ToolStatus, entry_path, list_tools, tools_folder};
+pub use tool_status::{ToolState, ToolStatus, cache_folder, entry_path, list_tools, tools_folder};

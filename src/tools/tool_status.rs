@@ -59,6 +59,11 @@ pub fn tools_folder() -> Result<PathBuf> {
     Ok(xdg::data_dir()?.join("tools"))
 }
 
+/// The folder of what outside programs have made for us, and can make again at any time.
+pub fn cache_folder() -> Result<PathBuf> {
+    xdg::cache_dir()
+}
+
 /// The program or module of a tool; it may be missing.
 pub fn entry_path(name: &str) -> Result<PathBuf> {
     let pins = Pins::read()?;

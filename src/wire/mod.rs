@@ -5,6 +5,8 @@
 
 pub mod frames;
 mod low_latency;
+#[cfg(test)]
+pub mod mutation;
 pub mod pending;
 pub mod rpc;
 

@@ -150,3 +150,111 @@ test('what cannot be launched says why', async () => {
   const missing = join(folder, 'Missing.java');
   await assert.rejects(client.launchRequest({ program: missing, cwd: folder }), /no such file/);
 });
+
+test('a call on a line is chosen and stepped into', async () => {
+  const text = `public class Chain {
+  static int inner(int value) {
+    return value + 1; // INNER
+  }
+
+  static int outer(int one, int other) {
+    return one * other; // OUTER
+  }
+
+  public static void main(String[] arguments) {
+    int result = outer(inner(1), inner(2)); // CALLS
+    System.out.println(result); // AFTER
+  }
+}
+`;
+  const chain = join(folder, 'Chain.java');
+  await writeFile(chain, text);
+  const markerLine = (marker) => text.split('\n').findIndex((it) => it.endsWith(`// ${marker}`)) + 1;
+  const place = (marker) => ({ path: chain, line: markerLine(marker) });
+  await Promise.all([
+    client.waitForEvent('initialized').then(async () => {
+      await client.setBreakpointsRequest({ source: { path: chain }, breakpoints: [{ line: markerLine('CALLS') }] });
+      await client.configurationDoneRequest();
+    }),
+    client.launch({ program: chain, cwd: folder }),
+    client.assertStoppedLocation('breakpoint', place('CALLS')),
+  ]);
+  const { threads } = (await client.threadsRequest()).body;
+  const threadId = threads.find((thread) => thread.name === 'main').id;
+  const { stackFrames } = (await client.stackTraceRequest({ threadId })).body;
+  const { targets } = (await client.send('stepInTargets', { frameId: stackFrames[0].id })).body;
+  assert.deepEqual(targets.map((it) => it.label), ['inner', 'outer']);
+  // Through both calls of `inner`, which are done first.
+  await Promise.all([
+    client.stepInRequest({ threadId, targetId: targets[1].id }),
+    client.assertStoppedLocation('step', place('OUTER')),
+  ]);
+  assert.deepEqual((await locals(threadId)).values, { one: '2', other: '3' });
+
+  // The method returns at once what the console says.
+  const { frameId } = await locals(threadId);
+  const refused = client.evaluateRequest({ expression: 'return "text"', frameId, context: 'repl' });
+  await assert.rejects(refused, /a text is no number/);
+  const forced = await client.evaluateRequest({ expression: 'return one + 40;', frameId, context: 'repl' });
+  assert.match(forced.body.result, /Chain.outer returns 42/);
+  await Promise.all([client.nextRequest({ threadId }), client.waitForEvent('stopped')]);
+  await Promise.all([client.nextRequest({ threadId }), client.assertStoppedLocation('step', place('AFTER'))]);
+  assert.equal((await locals(threadId)).values.result, '42');
+});
+
+test('a frame is restarted, and names are completed', async () => {
+  const threadId = await stopAt('breakpoint', 'STOP', { condition: 'order == 2' });
+  const { frameId } = await locals(threadId);
+  const complete = async (text) => {
+    const { targets } = (await client.send('completions', { frameId, text, column: text.length + 1 })).body;
+    return targets.map((it) => it.label);
+  };
+  assert.deepEqual(await complete('1 + tot'), ['total']);
+  assert.ok((await complete('twi')).includes('twice(int)'));
+  assert.ok((await complete('"a" + String.value')).some((label) => label.startsWith('valueOf(')));
+  await client.setVariableRequest({
+    variablesReference: (await locals(threadId)).reference, name: 'total', value: '7',
+  });
+  await Promise.all([
+    client.send('restartFrame', { frameId }),
+    client.assertStoppedLocation('step', { path: program, line: line('STOP') - 1 }),
+  ]);
+  assert.equal((await locals(threadId)).values.order, '2');
+});
+
+test('a monitor is named by the thread that holds it and by the one that waits for it', async () => {
+  const text = `public class Locks {
+  static final Object gate = new Object();
+
+  public static void main(String[] arguments) throws Exception {
+    Thread waits = new Thread(() -> {
+      synchronized (gate) {
+        System.out.println("late");
+      }
+    }, "waits");
+    synchronized (gate) {
+      waits.start();
+      while (waits.getState() != Thread.State.BLOCKED) Thread.onSpinWait();
+      System.out.println("up"); // HELD
+    }
+  }
+}
+`;
+  const locks = join(folder, 'Locks.java');
+  await writeFile(locks, text);
+  const held = text.split('\n').findIndex((it) => it.endsWith('// HELD')) + 1;
+  await Promise.all([
+    client.waitForEvent('initialized').then(async () => {
+      await client.setBreakpointsRequest({ source: { path: locks }, breakpoints: [{ line: held }] });
+      await client.configurationDoneRequest();
+    }),
+    client.launch({ program: locks, cwd: folder }),
+    client.assertStoppedLocation('breakpoint', { path: locks, line: held }),
+  ]);
+  const threads = async () => Object.fromEntries((await client.threadsRequest()).body.threads.map((it) => [it.name, it]));
+  const stopped = (await threads()).main;
+  assert.equal(stopped.holds.length, 1);
+  assert.equal((await threads()).waits.state, 'blocked');
+  await Promise.all([client.pauseRequest({ threadId: stopped.id }), client.waitForEvent('stopped')]);
+  assert.deepEqual((await threads()).waits.waitsFor, stopped.holds[0]);
+});

@@ -114,6 +114,7 @@ impl Sandbox {
             ("XDG_RUNTIME_DIR", self.home.path().join("run").into()),
             ("XDG_STATE_HOME", self.home.path().join("state").into()),
             ("XDG_CONFIG_HOME", self.home.path().join("config").into()),
+            ("XDG_CACHE_HOME", self.home.path().join("cache").into()),
             (MARK, self.mark.clone().into()),
         ]
     }

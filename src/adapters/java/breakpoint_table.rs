@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::expression::syntax::JavaExpression;
 use crate::adapters::hit_condition::HitCondition;
 use crate::jdwp::EventKind;
-use crate::jdwp::values::CodeLocation;
+use crate::jdwp::values::{CodeLocation, ReferenceTypeId};
 
 /// All breakpoints.
 #[derive(Default)]
@@ -31,6 +31,8 @@ pub enum ClassPattern {
     SourceName(String),
     /// Those whose name ends with that.
     NameEnd(String),
+    /// Those whose name begins with that.
+    NameStart(String),
     /// All that are not of the JDK.
     Any,
 }
@@ -67,6 +69,11 @@ pub enum BreakpointPlace {
         package: Option<String>,
     },
     Function(FunctionName),
+    /// On a line of a class, or of one inside of it.
+    ClassLine {
+        class: String,
+        line: i32,
+    },
     /// A field: the name of its class, its name, and the accesses at which it stops.
     Field {
         class: String,
@@ -144,7 +151,30 @@ pub fn is_class_named(binary_name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(&wanted).is_some_and(|before| before.ends_with('.'))
 }
 
+/// As [`is_class_named`], of a class or of one around it.
+pub fn is_class_around(binary_name: &str, wanted: &str) -> bool {
+    let ends = binary_name.match_indices('$').map(|(at, _)| at).chain([binary_name.len()]);
+    ends.into_iter().any(|end| is_class_named(&binary_name[..end], wanted))
+}
+
 impl BreakpointPlace {
+    /// The place of a function breakpoint: a method, or `com.example.Order:12`. Errors: it is neither.
+    pub fn parse_function(text: &str) -> Result<BreakpointPlace, String> {
+        match text.trim().rsplit_once(':') {
+            Some((class, line)) if !class.is_empty() && line.starts_with(|c: char| c.is_ascii_digit()) => {
+                let line = line.parse().ok().filter(|line| *line > 0);
+                let line = line.ok_or_else(|| format!("`{text}` has no such line"))?;
+                Ok(BreakpointPlace::ClassLine { class: class.to_owned(), line })
+            }
+            _ => FunctionName::parse(text).map(BreakpointPlace::Function),
+        }
+    }
+
+    /// Whether a client sets it with its function breakpoints.
+    pub fn is_function(&self) -> bool {
+        matches!(self, BreakpointPlace::Function(_) | BreakpointPlace::ClassLine { .. })
+    }
+
     /// Which classes it may be in.
     pub fn pattern(&self) -> ClassPattern {
         match self {
@@ -157,6 +187,9 @@ impl BreakpointPlace {
                 let last = class.rsplit(['.', '$']).next().unwrap_or_default();
                 ClassPattern::NameEnd(last.to_owned())
             }
+            BreakpointPlace::ClassLine { class, .. } => {
+                class_start(class).map_or(ClassPattern::Any, ClassPattern::NameStart)
+            }
             BreakpointPlace::Function(_) => ClassPattern::Any,
         }
     }
@@ -165,6 +198,20 @@ impl BreakpointPlace {
     pub fn is_in_file(&self, file: &Path) -> bool {
         matches!(self, BreakpointPlace::Line { path, .. } if path == file)
     }
+}
+
+/// How the names of a class and of those inside of it begin: `com.example.Order` for `com.example.Order.Line`, whose name is
+/// `com.example.Order$Line`. `None`: the name has no package, and so any class may be meant.
+fn class_start(class: &str) -> Option<String> {
+    let mut end = 0;
+    for part in class.split_inclusive(['.', '$']) {
+        end += part.len();
+        if part.starts_with(char::is_uppercase) {
+            break;
+        }
+    }
+    let start = class[..end].trim_end_matches(['.', '$']);
+    start.contains('.').then(|| start.to_owned())
 }
 
 impl BreakpointTable {
@@ -186,6 +233,22 @@ impl BreakpointTable {
             self.requests.remove(&it.request);
         }
         bound
+    }
+
+    /// Takes the requests at the code of classes away from their breakpoints, and returns them.
+    pub fn unbind_classes(&mut self, classes: &[ReferenceTypeId]) -> Vec<BoundRequest> {
+        let is_there = |bound: &mut BoundRequest| bound.location.is_some_and(|it| classes.contains(&it.class));
+        let mut removed = Vec::new();
+        for entry in self.entries.values_mut() {
+            removed.extend(entry.bound.extract_if(.., is_there));
+            if entry.bound.is_empty() {
+                entry.line = None;
+            }
+        }
+        for it in &removed {
+            self.requests.remove(&it.request);
+        }
+        removed
     }
 
     /// A breakpoint is bound by a request.
@@ -216,6 +279,21 @@ mod tests {
         assert!(!order.is_of_class("com.example.BackOrder") && !order.is_of_class("Order$Line"));
         assert!(FunctionName::parse("Order.Order").unwrap().is_method("<init>", "com.example.Order"));
         assert!(is_class_named("a.B$C", "B.C") && is_class_named("a.B$C", "C") && !is_class_named("a.B$C", "B"));
+    }
+
+    #[test]
+    fn lines_of_classes_are_named_among_the_functions() {
+        let parse = BreakpointPlace::parse_function;
+        let place = BreakpointPlace::ClassLine { class: "com.example.Order".to_owned(), line: 12 };
+        assert_eq!(parse(" com.example.Order:12"), Ok(place));
+        assert!(matches!(parse("Order.total:exit"), Ok(BreakpointPlace::Function(_))));
+        assert!(parse("Order:0").is_err() && parse("Order:1x").is_err() && parse(":3").is_err());
+        let start = |class: &str| class_start(class).unwrap_or_default();
+        assert_eq!(start("com.example.Order$Line"), "com.example.Order");
+        assert_eq!(start("com.example.Order.Line"), "com.example.Order");
+        assert_eq!((start("Order").as_str(), start("com.order").as_str()), ("", "com.order"));
+        assert!(is_class_around("a.Order$Line$1", "a.Order") && is_class_around("a.Order$Line$1", "Order.Line"));
+        assert!(!is_class_around("a.Orders$Line", "a.Order") && !is_class_around("a.Order", "a.Order.Line"));
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::breakpoint_table::{
-    BoundRequest, BreakpointPlace, ClassPattern, FunctionName, JavaBreakpoint, StopConditions, is_class_named,
+    BoundRequest, BreakpointPlace, ClassPattern, FunctionName, JavaBreakpoint, StopConditions, is_class_around,
+    is_class_named,
 };
 use super::java_vm::JavaClass;
 use super::session::{JavaSession, RequestFailure};
@@ -19,7 +20,7 @@ use super::signatures::{is_jdk_class, package_path};
 use super::sources::read_header;
 use crate::dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
 use crate::jdwp::commands::virtual_machine::AllClassesWithGeneric;
-use crate::jdwp::values::{CodeLocation, TYPE_ARRAY};
+use crate::jdwp::values::{CodeLocation, ReferenceTypeId, TYPE_ARRAY};
 use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, JdwpError, SetEventRequest, SuspendPolicy};
 
 /// The status bit of a class that is prepared (JDWP: ClassStatus Constants).
@@ -62,7 +63,10 @@ impl JavaSession {
     fn report_breakpoint(&self, id: Result<i64, String>) -> DapBreakpoint {
         let id = match id {
             Ok(id) => id,
-            Err(reason) => return DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
+            Err(message) => {
+                let (message, reason) = (Some(message), Some("failed".to_owned()));
+                return DapBreakpoint { message, reason, ..DapBreakpoint::default() };
+            }
         };
         let entry = self.with_tables(|tables| tables.breakpoints.entries.get(&id).cloned());
         entry.map_or_else(DapBreakpoint::default, |entry| describe_breakpoint(&entry))
@@ -79,6 +83,7 @@ impl JavaSession {
                 vec![EventModifier::SourceNameMatch(name.clone())]
             }
             ClassPattern::NameEnd(name) => vec![EventModifier::ClassMatch(format!("*{name}"))],
+            ClassPattern::NameStart(name) => vec![EventModifier::ClassMatch(format!("{name}*"))],
             ClassPattern::SourceName(_) | ClassPattern::Any => exclude_jdk(),
         };
         let (kind, policy) = (EventKind::ClassPrepare, SuspendPolicy::EventThread);
@@ -141,6 +146,11 @@ impl JavaSession {
                     let is_package = package.as_deref().is_none_or(|it| it == package_path(&class.signature));
                     own.extend((is_file && is_package).then_some(class));
                 }
+                self.bind_line(entry, *line, &own).await
+            }
+            BreakpointPlace::ClassLine { line, .. } => {
+                let own: Vec<&Arc<JavaClass>> =
+                    classes.iter().filter(|class| may_be_in(&entry.kind, &class.signature)).collect();
                 self.bind_line(entry, *line, &own).await
             }
             BreakpointPlace::Function(function) => {
@@ -274,6 +284,22 @@ impl JavaSession {
         Ok(())
     }
 
+    /// Binds breakpoints anew in redefined classes, in which the virtual machine has cleared them.
+    pub async fn rebind_classes(
+        &self,
+        ids: &[ReferenceTypeId],
+        classes: &[Arc<JavaClass>],
+    ) -> Result<(), RequestFailure> {
+        for BoundRequest { kind, request, .. } in self.with_tables(|tables| tables.breakpoints.unbind_classes(ids)) {
+            // The virtual machine may have cleared it.
+            let _ = self.vm.request(&ClearEventRequest { kind, request }).await;
+        }
+        for class in classes {
+            self.bind_to_prepared(class).await?;
+        }
+        Ok(())
+    }
+
     /// Ends the run after one stop of a breakpoint that was not the client's.
     pub async fn remove_breakpoint(&self, id: i64) -> Result<(), RequestFailure> {
         self.replace_breakpoints(|entry| entry.id == id, Vec::new()).await.map(drop)
@@ -295,6 +321,7 @@ fn may_be_in(place: &BreakpointPlace, signature: &str) -> bool {
             None => !is_jdk_class(signature),
             Some(_) => function.is_of_class(&super::signatures::type_name(signature)),
         },
+        BreakpointPlace::ClassLine { class, .. } => is_class_around(&super::signatures::type_name(signature), class),
         BreakpointPlace::Field { class, .. } | BreakpointPlace::Entry { class } => {
             is_class_named(&super::signatures::type_name(signature), class)
         }
@@ -309,13 +336,16 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
             let path = Some(path.to_string_lossy().into_owned());
             (Some(DapSource { name, path, ..DapSource::default() }), Some(i64::from(entry.line.unwrap_or(*line))))
         }
+        BreakpointPlace::ClassLine { line, .. } => (None, Some(i64::from(entry.line.unwrap_or(*line)))),
         _ => (None, None),
     };
     let message = (!verified).then(|| match &entry.kind {
         BreakpointPlace::Line { .. } => "no loaded class has code there yet".to_owned(),
         BreakpointPlace::Function(function) => format!("no loaded class has a method {} yet", function.method),
         BreakpointPlace::Field { class, field, .. } => format!("no loaded class {class} has a field {field} yet"),
+        BreakpointPlace::ClassLine { class, .. } => format!("no loaded class {class} has code there yet"),
         BreakpointPlace::Entry { .. } => String::new(),
     });
-    DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None }
+    let reason = (!verified).then(|| "pending".to_owned());
+    DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None, reason }
 }

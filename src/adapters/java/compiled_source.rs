@@ -1,4 +1,5 @@
-//! From a source to a class that can be run: the one of a Maven or Gradle build, or one that `javac` makes now.
+//! From a source to a class that can be run: the one of a Maven or Gradle build, one that lies beside the source and is newer,
+//! or one that `javac` makes now, or has made of the same text before.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::class_file::read_class_file;
+use super::compile_cache::{CompileCache, compilation_key};
+use super::signatures::is_jdk_class;
 use super::sources::read_header;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, CapturedCommand};
@@ -17,6 +21,8 @@ const OUTPUT_FOLDERS: [&str; 5] =
 const BUILD_FILES: [&str; 4] = ["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle"];
 /// How long `javac` may run.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Of more classes that refer to each other, none is used without a compilation.
+const MAX_CHECKED: usize = 1000;
 
 /// A class that can be run.
 #[derive(Debug)]
@@ -39,45 +45,73 @@ pub async fn prepare_source(
         return Err(Error::new(ErrorKind::NotFound, doing()).because("there is no such file"));
     }
     let package = read_header(source).package;
+    let root = source_root(source, &package);
     let outputs = output_folders(source.parent().unwrap_or(Path::new("/")));
-    let class_paths: Vec<PathBuf> = class_paths.iter().cloned().chain(outputs).collect();
-    let class = qualified_name(&package, &source.file_stem().unwrap_or_default().to_string_lossy());
-    if class_paths.iter().any(|folder| is_newer(&folder.join(class_file(&class)), source)) {
-        return Ok(RunnableClass { class, class_paths, folder: None });
+    let mut class_paths: Vec<PathBuf> = class_paths.iter().cloned().chain(outputs).collect();
+    let by_file = qualified_name(&package, &source.file_stem().unwrap_or_default().to_string_lossy());
+    let declared = first_class(source).map(|class| qualified_name(&package, &class)).unwrap_or_else(|| by_file.clone());
+    for class in [&by_file, &declared] {
+        if class_paths.iter().any(|folder| is_usable(&folder.join(class_file(class)), source)) {
+            return Ok(RunnableClass { class: class.clone(), class_paths, folder: None });
+        }
+        if are_current(&root, class, source) {
+            class_paths.insert(0, root);
+            return Ok(RunnableClass { class: class.clone(), class_paths, folder: None });
+        }
     }
     let folder = tempfile::Builder::new().prefix(scratch).tempdir().doing(doing)?;
-    let command = compiler_command(source, &package, java, &class_paths, folder.path());
+    // What lies beside the sources as a class file only.
+    class_paths.push(root.clone());
+    compile_source(source, &root, java, &class_paths, folder.path()).await?;
+    let class = if folder.path().join(class_file(&by_file)).is_file() { by_file } else { declared };
+    if !folder.path().join(class_file(&class)).is_file() {
+        return Err(Error::usage(doing()).because("it has no class"));
+    }
+    class_paths.insert(0, folder.path().to_owned());
+    Ok(RunnableClass { class, class_paths, folder: Some(folder) })
+}
+
+/// The folder of the unnamed package of a source.
+fn source_root(source: &Path, package: &str) -> PathBuf {
+    let folder = source.parent().unwrap_or(Path::new("/"));
+    let depth = if package.is_empty() { 0 } else { package.split('.').count() };
+    folder.ancestors().nth(depth).unwrap_or(folder).to_owned()
+}
+
+/// Compiles a source, and the sources below `root` that it needs, or takes what was compiled of the same texts before.
+async fn compile_source(source: &Path, root: &Path, java: &Path, class_paths: &[PathBuf], into: &Path) -> Result<()> {
+    let compiler = compiler_of(java);
+    // The root changes with whatever is written beside the source: its sources are compared one by one.
+    let given: Vec<PathBuf> = class_paths.iter().filter(|path| *path != root).cloned().collect();
+    let key = compilation_key(&compiler, source, &given);
+    let cache = key.zip(CompileCache::open());
+    if cache.as_ref().is_some_and(|(key, cache)| cache.restore(key, into)) {
+        return Ok(());
+    }
+    let command = compiler_command(compiler, source, root, class_paths, into);
     let finished = process::run_command(&command, std::future::pending()).await?;
     if !finished.is_success() {
         let error = Error::new(ErrorKind::BuildFailed, format!("cannot compile {}", source.display()));
         return Err(error.because(finished.tail.trim_end().to_owned()));
     }
-    let class = if folder.path().join(class_file(&class)).is_file() {
-        class
-    } else {
-        qualified_name(&package, &first_class(source).ok_or_else(|| Error::usage(doing()).because("it has no class"))?)
-    };
-    let class_paths = std::iter::once(folder.path().to_owned()).chain(class_paths).collect();
-    Ok(RunnableClass { class, class_paths, folder: Some(folder) })
+    if let Some((key, cache)) = cache {
+        cache.store(&key, root, into);
+    }
+    Ok(())
 }
 
 fn compiler_command(
+    compiler: PathBuf,
     source: &Path,
-    package: &str,
-    java: &Path,
+    root: &Path,
     class_paths: &[PathBuf],
     into: &Path,
 ) -> CapturedCommand {
     let cwd = source.parent().unwrap_or(Path::new("/")).to_owned();
-    let depth = if package.is_empty() { 0 } else { package.split('.').count() };
-    let root = cwd.ancestors().nth(depth).unwrap_or(&cwd).to_owned();
-    let words = ["-g", "-encoding", "UTF-8", "-d"].map(OsString::from);
-    let mut argv = vec![compiler_of(java).into_os_string()];
-    argv.extend(words);
-    argv.extend([into.into(), "-sourcepath".into(), root.into_os_string()]);
-    if !class_paths.is_empty() {
-        argv.extend(["-classpath".into(), join_paths(class_paths)]);
-    }
+    let mut argv = vec![compiler.into_os_string()];
+    // A class file beside a source may be older, or lack what a debugger needs.
+    argv.extend(["-g", "-encoding", "UTF-8", "-Xprefer:source", "-d"].map(OsString::from));
+    argv.extend([into.into(), "-sourcepath".into(), root.into(), "-classpath".into(), join_paths(class_paths)]);
     argv.push(source.into());
     // In the C locale, Java cannot open a file whose name is not ASCII.
     let env = process::clean_environment([("LC_ALL", "C.UTF-8")]);
@@ -114,6 +148,51 @@ fn class_file(class: &str) -> String {
 fn is_newer(class: &Path, source: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
     matches!((changed(class), changed(source)), (Some(class), Some(source)) if class >= source)
+}
+
+/// Whether a class file of a build was compiled from that source as it is, with what a debugger needs.
+fn is_usable(class: &Path, source: &Path) -> bool {
+    let is_of = |name: &str| source.file_name().is_some_and(|own| own == name);
+    is_newer(class, source)
+        && read_class_file(class)
+            .is_some_and(|(_, facts)| facts.has_debug_tables && facts.source_file.as_deref().is_some_and(is_of))
+}
+
+/// Whether the class files beside sources are newer than these: of a class, and of all that it needs below `root`.
+fn are_current(root: &Path, class: &str, source: &Path) -> bool {
+    let main = class.replace('.', "/");
+    if !is_usable(&root.join(class_file(class)), source) {
+        return false;
+    }
+    let (mut names, mut at) = (vec![main], 0);
+    while let Some(name) = names.get(at).cloned() {
+        at += 1;
+        let outer = name.split('$').next().unwrap_or(&name);
+        let file = root.join(format!("{name}.class"));
+        let Some((_, facts)) = read_class_file(&file).filter(|_| names.len() < MAX_CHECKED) else {
+            // Another folder's, unless its source is here.
+            match root.join(format!("{outer}.java")).is_file() || names.len() >= MAX_CHECKED {
+                true => return false,
+                false => continue,
+            }
+        };
+        let package = name.rsplit_once('/').map_or("", |(package, _)| package);
+        let from = facts.source_file.map(|source| root.join(package).join(source));
+        if from.is_some_and(|from| from.is_file() && !(facts.has_debug_tables && is_newer(&file, &from))) {
+            return false;
+        }
+        for it in facts.references {
+            if is_plain(&it) && !names.contains(&it) {
+                names.push(it);
+            }
+        }
+    }
+    true
+}
+
+/// Whether the name of a class leads nowhere else, and to none of the JDK.
+fn is_plain(name: &str) -> bool {
+    !is_jdk_class(name) && !name.starts_with('/') && name.split('/').all(|part| part != "..")
 }
 
 /// The first class that a source declares.

@@ -18,6 +18,7 @@ use crate::dap::types::{
     EvaluateArguments, EvaluateResponse, ExceptionInfoResponse, SetVariableArguments, SetVariableResponse,
     StackTraceArguments,
 };
+use crate::jdwp::commands::threads::ForceEarlyReturn;
 use crate::jdwp::values::{JdwpValue, TYPE_CLASS};
 
 /// The longest text that an evaluation shows, in characters.
@@ -32,6 +33,9 @@ impl JavaSession {
             Some(id) => self.frame_spot(id)?,
             None => self.any_spot()?,
         };
+        if let Some(returned) = returned_expression(&arguments) {
+            return self.force_return(spot, returned).await;
+        }
         let expression = parse_expression(&arguments.expression)?;
         let operand = Evaluator::evaluate_in(self, spot, &expression).await?;
         let shown = self.show_operand(&operand).await?;
@@ -44,8 +48,33 @@ impl JavaSession {
         })
     }
 
+    /// Makes the innermost method of a thread return a value at once, when the thread goes on.
+    async fn force_return(&self, spot: FrameSpot, expression: &str) -> Result<EvaluateResponse, RequestFailure> {
+        if !self.vm.capabilities.force_early_return {
+            return Err("this virtual machine cannot return early".into());
+        }
+        if spot.depth != 0 {
+            return Err("only the innermost frame of a thread can return early".into());
+        }
+        let frame = self.read_frame(spot).await?;
+        let (_, returned) = super::signatures::method_types(&frame.method.signature);
+        let name = format!("{}.{}", frame.class.short_name(), frame.method.name);
+        let (value, text) = match (returned, expression) {
+            ("V", "") => (JdwpValue::Void, format!("{name} returns when its thread goes on")),
+            ("V", _) => return Err(format!("{name} returns nothing: write `return`").into()),
+            (_, "") => return Err(format!("{name} returns a value: write `return` and the value").into()),
+            (signature, expression) => {
+                let value = Evaluator::convert_in(self, spot, &parse_expression(expression)?, signature).await?;
+                let shown = self.vm.show_value(value, signature).await?.text;
+                (value, format!("{name} returns {shown} when its thread goes on"))
+            }
+        };
+        self.vm.request(&ForceEarlyReturn { thread: spot.thread, value }).await?;
+        Ok(EvaluateResponse { result: text, ..EvaluateResponse::default() })
+    }
+
     /// The innermost frame of a stopped thread. Errors: none is stopped.
-    fn any_spot(&self) -> Result<FrameSpot, RequestFailure> {
+    pub fn any_spot(&self) -> Result<FrameSpot, RequestFailure> {
         let thread = self.with_tables(|tables| tables.stopped.keys().copied().min());
         let thread =
             thread.ok_or("an expression needs a thread that has stopped at a breakpoint, a step or an exception")?;
@@ -245,4 +274,13 @@ impl JavaSession {
 fn class_and_field(name: &str) -> Option<(String, String)> {
     let (class, field) = name.trim().rsplit_once('.')?;
     (!class.is_empty() && !field.is_empty()).then(|| (class.to_owned(), field.to_owned()))
+}
+
+/// What `return …` in a console is to return; `None`: it is an expression.
+fn returned_expression(arguments: &EvaluateArguments) -> Option<&str> {
+    let is_console = arguments.context.as_deref().is_none_or(|context| context == "repl");
+    let text = arguments.expression.trim().trim_end_matches(';').trim_end();
+    let rest = text.strip_prefix("return").filter(|_| is_console)?;
+    let is_word = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+    is_word.then(|| rest.trim())
 }

@@ -9,7 +9,9 @@ use super::session::{FrameSpot, JavaSession, RequestFailure};
 use super::signatures::is_jdk_class;
 use crate::dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
 use crate::jdwp::commands::reference_types::DeclaredMethod;
-use crate::jdwp::commands::threads::{FrameCount, FrameEntryOfThread, Frames, ThreadName};
+use crate::jdwp::commands::threads::{
+    ContendedMonitor, FrameCount, FrameEntryOfThread, Frames, OwnedMonitors, ThreadName, ThreadStatus,
+};
 use crate::jdwp::commands::virtual_machine::AllThreads;
 use crate::jdwp::values::{CodeLocation, FrameId, ObjectId};
 use crate::jdwp::{JdwpError, JdwpErrorCode};
@@ -18,6 +20,8 @@ use super::session::ValueContainer;
 
 /// How many frames are read when the client does not limit them.
 const MAX_FRAMES: i32 = 1000;
+/// How many monitors of a thread are named.
+const MAX_MONITORS: usize = 20;
 
 /// A frame with its code.
 #[derive(Clone)]
@@ -30,20 +34,49 @@ pub struct CodeFrame {
 }
 
 impl JavaSession {
-    /// All threads, with their names.
+    /// All threads, with their names and what they do.
     pub async fn list_threads(&self) -> Result<Vec<DapThread>, RequestFailure> {
         let threads = self.vm.request(&AllThreads {}).await?;
-        let read_name = |thread| async move { self.vm.request(&ThreadName { thread }).await };
-        let names = join_all(threads.iter().copied().map(read_name)).await;
+        let described = join_all(threads.into_iter().map(|thread| self.describe_thread(thread))).await;
         // A thread without a name has ended meanwhile.
-        let named = threads.into_iter().zip(names).filter_map(|(thread, name)| Some((thread, name.ok()?)));
-        let mut named: Vec<(ObjectId, String)> = named.collect();
+        let mut described: Vec<(ObjectId, DapThread)> = described.into_iter().flatten().collect();
         // The first thread that clients know is the one that they pause.
-        named.sort_by_key(|(_, name)| name != "main");
-        let described = |(thread, name)| DapThread { id: self.with_tables(|tables| tables.thread_id(thread)), name };
-        let mut found: Vec<DapThread> = named.into_iter().map(described).collect();
+        described.sort_by_key(|(_, described)| described.name != "main");
+        let with_id = |(thread, described)| {
+            let id = self.with_tables(|tables| tables.thread_id(thread));
+            DapThread { id, ..described }
+        };
+        let mut found: Vec<DapThread> = described.into_iter().map(with_id).collect();
         found.sort_by_key(|thread| thread.id);
         Ok(found)
+    }
+
+    async fn describe_thread(&self, thread: ObjectId) -> Option<(ObjectId, DapThread)> {
+        let (name_request, status_request) = (ThreadName { thread }, ThreadStatus { thread });
+        let (name, status, (holds, waits_for)) = tokio::join!(
+            self.vm.request(&name_request),
+            self.vm.request(&status_request),
+            self.describe_monitors(thread)
+        );
+        let state = status.ok().and_then(|(status, _)| thread_state(status)).map(str::to_owned);
+        Some((thread, DapThread { id: 0, name: name.ok()?, state, holds, waits_for }))
+    }
+
+    /// The monitors that a thread holds, and the one that it waits for: known of suspended threads only.
+    async fn describe_monitors(&self, thread: ObjectId) -> (Vec<String>, Option<String>) {
+        let able = &self.vm.capabilities;
+        let is_known = able.get_owned_monitor_info && able.get_current_contended_monitor;
+        if !is_known || !self.with_tables(|tables| tables.is_suspended(thread)) {
+            return (Vec::new(), None);
+        }
+        let (owned_request, contended_request) = (OwnedMonitors { thread }, ContendedMonitor { thread });
+        let (owned, contended) = tokio::join!(self.vm.request(&owned_request), self.vm.request(&contended_request));
+        let owned = owned.unwrap_or_default().into_iter().take(MAX_MONITORS);
+        let holds = join_all(owned.map(|monitor| self.describe_monitor(monitor))).await;
+        match contended.ok().filter(|monitor| !monitor.id.is_null()) {
+            Some(monitor) => (holds, Some(self.describe_monitor(monitor).await)),
+            None => (holds, None),
+        }
     }
 
     /// Frames of a suspended thread.
@@ -145,4 +178,16 @@ impl JavaSession {
         let main = threads.iter().find(|thread| thread.name == "main").or(threads.first());
         self.thread(main.ok_or("the program has no threads")?.id)
     }
+}
+
+/// The word for a thread status (JDWP: ThreadStatus Constants).
+fn thread_state(status: i32) -> Option<&'static str> {
+    Some(match status {
+        0 => "ended",
+        1 => "running",
+        2 => "sleeping",
+        3 => "blocked",
+        4 => "waiting",
+        _ => return None,
+    })
 }

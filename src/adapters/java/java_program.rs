@@ -30,6 +30,8 @@ pub struct JavaProgram {
     pub process: Process,
     /// The class with `main`; none: a jar says which.
     pub main_class: Option<String>,
+    /// The folders of its classes; empty: its virtual machine says which.
+    pub class_paths: Vec<PathBuf>,
     launch_id: String,
     output_reader: OutputReader,
     pipes: Option<OutputPipes>,
@@ -65,10 +67,19 @@ pub async fn launch_program(
     let (output_reader, output) = OutputReader::new();
     output_reader.read_stream(OutputStream::Stdout, stdout, |_| {});
     output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
-    let (class, folder) = runnable.map_or((None, None), |it| (Some(it.class), it.folder));
+    let (class, class_paths, folder) =
+        runnable.map_or_else(Default::default, |it| (Some(it.class), it.class_paths, it.folder));
     let launch_id = launch_id.to_owned();
-    let program =
-        JavaProgram { process, main_class: class, launch_id, output_reader, pipes, folder, is_released: false };
+    let program = JavaProgram {
+        process,
+        main_class: class,
+        class_paths,
+        launch_id,
+        output_reader,
+        pipes,
+        folder,
+        is_released: false,
+    };
     let name = launch.java.display();
     tokio::select! {
         accepted = accept_own_user(&listener) => Ok((program, output, accepted.doing(doing)?)),
@@ -116,7 +127,7 @@ async fn build_command(launch: &JavaLaunch, scratch: &str) -> Result<(Vec<OsStri
             }
             argv.push(class.into());
             let class = class.rsplit('/').next().unwrap_or(class).to_owned();
-            runnable = Some(RunnableClass { class, class_paths: Vec::new(), folder: None });
+            runnable = Some(RunnableClass { class, class_paths: paths, folder: None });
         }
         JavaProgramKind::Source(source) => {
             let found = prepare_source(source, &launch.java, &launch.class_paths, scratch).await?;
@@ -161,6 +172,11 @@ impl JavaProgram {
             warn!("cannot stop the program: {error}");
         }
         self.is_released = true;
+    }
+
+    /// The folder that its classes were compiled into for this run.
+    pub fn compiled_folder(&self) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.path().to_owned())
     }
 
     /// Lets the program run on; its output is still read.

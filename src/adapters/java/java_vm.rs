@@ -116,6 +116,11 @@ impl JavaVm {
         Arc::clone(class)
     }
 
+    /// Classes have been redefined: what is known of them is read anew.
+    pub fn forget_classes(&self, ids: &[ReferenceTypeId]) {
+        lock(&self.classes).retain(|id, _| !ids.contains(id));
+    }
+
     /// The loaded classes with that signature; each class loader may have one.
     pub async fn classes_by_signature(&self, signature: &str) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
         let found = self.request(&ClassesBySignature { signature: signature.to_owned() }).await?;

@@ -38,11 +38,21 @@ pub struct JavaLaunch {
     pub unknown: Vec<String>,
 }
 
+/// What is attached to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttachPlace {
+    Port {
+        host: String,
+        port: u16,
+    },
+    /// A process of this machine.
+    Process(u32),
+}
+
 /// The arguments of `attach`.
 #[derive(Clone, Debug)]
 pub struct JavaAttach {
-    pub host: String,
-    pub port: u16,
+    pub target: AttachPlace,
     pub cwd: PathBuf,
     pub source_paths: Vec<PathBuf>,
     /// `false`: a virtual machine that waits for its debugger runs at once.
@@ -90,14 +100,27 @@ impl JavaAttach {
         let port = match reader.value("port") {
             Some(Value::String(text)) => text.parse().ok(),
             Some(value) => value.as_u64().and_then(|port| u16::try_from(port).ok()),
-            None if fields.contains_key("processId") => {
-                return Err("a process is attached to by the port of its `-agentlib:jdwp`, not by its id".to_owned());
-            }
             None => None,
         };
+        let process = match reader.value("processId") {
+            None => None,
+            Some(Value::String(text)) => {
+                Some(text.parse().map_err(|_| format!("`processId` is {text:?}, and no number"))?)
+            }
+            Some(value) => {
+                let pid = value.as_u64().and_then(|pid| u32::try_from(pid).ok());
+                Some(pid.ok_or_else(|| format!("`processId` is {value}, and no process"))?)
+            }
+        };
+        let port = port.filter(|port| *port > 0);
+        let target = match (process, port) {
+            (Some(pid), None) => AttachPlace::Process(pid),
+            (None, Some(port)) => AttachPlace::Port { host, port },
+            (Some(_), Some(_)) => return Err("there are a `port` and a `processId`: one of them is meant".to_owned()),
+            (None, None) => return Err("there is no `port`, and no `processId`".to_owned()),
+        };
         Ok(JavaAttach {
-            host,
-            port: port.filter(|port| *port > 0).ok_or("there is no `port`")?,
+            target,
             source_paths: reader.paths("sourcePaths", &cwd)?,
             stop_on_entry: reader.flag("stopOnEntry").unwrap_or(true),
             unknown: reader.unknown(),
@@ -143,11 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn attach_arguments_need_a_port() {
+    fn attach_arguments_need_a_port_or_a_process() {
         let attach = |fields: Value| JavaAttach::from_fields(fields.as_object().unwrap());
         let it = attach(json!({"hostName": "h", "port": "5005"})).unwrap();
-        assert_eq!((it.host.as_str(), it.port, it.stop_on_entry), ("h", 5005, true));
-        for bad in [json!({}), json!({"port": 0}), json!({"port": 70000}), json!({"processId": 1})] {
+        assert_eq!((it.target, it.stop_on_entry), (AttachPlace::Port { host: "h".to_owned(), port: 5005 }, true));
+        assert_eq!(attach(json!({"processId": "7"})).unwrap().target, AttachPlace::Process(7));
+        let several = json!({"processId": 1, "port": 5});
+        for bad in [json!({}), json!({"port": 0}), json!({"port": 70000}), json!({"processId": "x"}), several] {
             assert!(attach(bad.clone()).is_err(), "{bad}");
         }
     }

@@ -4,14 +4,19 @@
 //! |---|---|
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
+//! | `compile_cache`, `class_file` | classes of earlier compilations; what a class file says of itself |
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
-//! | `evaluation` | requests that evaluate |
+//! | `evaluation`, `completions` | requests that evaluate; what a text may go on with |
 //! | `stops` | from events of the virtual machine to stops |
+//! | `step_targets`, `smart_step` | steps into a chosen call: the requests, and when such a step ends |
+//! | `monitor_events`, `captured_events` | threads, classes, monitors: events that stop nothing; which are captured |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
+//! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
 //! | `frames`, `variables` | threads, frames; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
 //! | `expression` | Java expressions |
@@ -19,23 +24,33 @@
 //!
 //! Does not depend on sessions of the supervisor.
 
+mod attach;
 mod breakpoint_table;
 mod breakpoints;
+mod captured_events;
+mod class_file;
+mod code_origin;
 mod collection_pages;
 mod collections;
+mod compile_cache;
 mod compiled_source;
+mod completions;
 mod evaluation;
 mod expression;
 mod frames;
+mod hot_swap;
 mod java_program;
 mod java_vm;
 mod launch_arguments;
+mod monitor_events;
 mod requests;
 mod resume;
 mod serve;
 mod session;
 mod signatures;
+mod smart_step;
 mod sources;
+mod step_targets;
 mod stop_conditions;
 mod stops;
 mod value_text;

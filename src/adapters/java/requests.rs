@@ -11,20 +11,21 @@ use super::breakpoints::{WantedStop, line_place};
 use super::session::{JavaSession, RequestFailure};
 use super::stop_conditions::parse_conditions;
 use crate::dap::types::{
-    ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments, EvaluateArguments,
-    ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments,
-    ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
+    CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments,
+    EvaluateArguments, ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments,
+    ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
     SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
-    StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+    StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse,
+    VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::jdwp::values::ReferenceTypeId;
 use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
 
-/// Requests that may run code of the program: they run beside the others.
-const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
+/// Requests that may run code of the program, or a compiler: they run beside the others.
+const EVALUATING: [&str; 4] = ["evaluate", "setVariable", "setExpression", "redefineClasses"];
 
-/// Whether a request may take as long as code of the program does.
+/// Whether a request may take as long as code of the program, or a compiler, does.
 pub fn is_evaluating(command: &str) -> bool {
     EVALUATING.contains(&command)
 }
@@ -39,6 +40,12 @@ pub fn capabilities() -> DapCapabilities {
     let able = [
         "supportsConfigurationDoneRequest",
         "supportsFunctionBreakpoints",
+        // Not of the protocol: a function breakpoint may be `Class:line`, and may have a log message.
+        "supportsClassLineBreakpoints",
+        // Not of the protocol: the request `captureEvents` and the event `monitorEvent`.
+        "supportsCaptureEvents",
+        // Not of the protocol: the request `redefineClasses`, as other adapters for Java have it.
+        "supportsRedefineClasses",
         "supportsConditionalBreakpoints",
         "supportsHitConditionalBreakpoints",
         "supportsLogPoints",
@@ -49,6 +56,8 @@ pub fn capabilities() -> DapCapabilities {
         "supportsDataBreakpoints",
         "supportsRestartFrame",
         "supportTerminateDebuggee",
+        "supportsStepInTargetsRequest",
+        "supportsCompletionsRequest",
     ];
     let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
     DapCapabilities {
@@ -88,6 +97,16 @@ impl JavaSession {
                 let SetExpressionArguments { expression, value, frame_id } = read(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
+            "stepInTargets" => {
+                let StepInTargetsArguments { frame_id } = read(request)?;
+                to_body(self.step_in_targets(frame_id).await?)
+            }
+            "completions" => to_body(self.completions(read(request)?).await?),
+            "redefineClasses" => to_body(self.redefine_classes().await?),
+            "captureEvents" => {
+                let CaptureEventsArguments { kinds } = read(request)?;
+                to_body(self.capture_events(&kinds).await?)
+            }
             "exceptionInfo" => {
                 let ExceptionInfoArguments { thread_id } = read(request)?;
                 to_body(self.exception_info(thread_id).await?)
@@ -107,15 +126,18 @@ impl JavaSession {
             }
             "next" => {
                 let NextArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Over).await?;
+                self.step_line(thread_id, StepDepth::Over).await?;
             }
             "stepIn" => {
-                let StepInArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Into).await?;
+                let StepInArguments { thread_id, target_id } = read(request)?;
+                match target_id {
+                    Some(target) => self.step_into_target(thread_id, target).await?,
+                    None => self.step_line(thread_id, StepDepth::Into).await?,
+                }
             }
             "stepOut" => {
                 let StepOutArguments { thread_id } = read(request)?;
-                self.step_thread(thread_id, StepDepth::Out).await?;
+                self.step_line(thread_id, StepDepth::Out).await?;
             }
             "pause" => {
                 let PauseArguments { thread_id } = read(request)?;
@@ -161,17 +183,17 @@ impl JavaSession {
         arguments: SetFunctionBreakpointsArguments,
     ) -> Result<Value, RequestFailure> {
         let wanted = arguments.breakpoints.iter().map(|it| {
-            let conditions = parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), None);
-            match FunctionName::parse(&it.name) {
-                Ok(function) => WantedStop { kind: BreakpointPlace::Function(function), conditions },
+            let conditions =
+                parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), it.log_message.as_deref());
+            match BreakpointPlace::parse_function(&it.name) {
+                Ok(kind) => WantedStop { kind, conditions },
                 Err(reason) => {
                     let function = FunctionName { class: None, method: String::new(), at_exit: false };
                     WantedStop { kind: BreakpointPlace::Function(function), conditions: Err(reason) }
                 }
             }
         });
-        let is_function = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Function(_));
-        let breakpoints = self.replace_breakpoints(|entry| is_function(&entry.kind), wanted.collect()).await?;
+        let breakpoints = self.replace_breakpoints(|entry| entry.kind.is_function(), wanted.collect()).await?;
         to_body(SetBreakpointsResponse { breakpoints })
     }
 

@@ -70,11 +70,35 @@ impl JavaSession {
     }
 
     /// Steps a stopped thread by a line.
+    pub async fn step_line(&self, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
+        let thread = self.thread(thread_id)?;
+        self.with_tables(|tables| tables.smart_steps.remove(&thread));
+        self.step_thread(thread_id, depth).await
+    }
+
+    /// As [`JavaSession::step_line`], as a part of another step, too.
     pub async fn step_thread(&self, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
         let thread = self.thread(thread_id)?;
         if !self.with_tables(|tables| tables.is_suspended(thread)) {
             return Err("notStopped".into());
         }
+        let request = self.request_step(thread, depth).await?;
+        let (threads, is_vm_suspended) = self.with_tables(|tables| {
+            tables.steps.insert(thread, request);
+            let own: Vec<ObjectId> = tables.stopped.keys().copied().filter(|it| *it == thread).collect();
+            (own, std::mem::take(&mut tables.is_vm_suspended))
+        });
+        self.resume_threads(&threads, is_vm_suspended).await
+    }
+
+    /// Goes on with a step of a thread that an event has suspended and whose stop is not reported.
+    pub async fn continue_step(&self, thread: ObjectId, depth: StepDepth) -> Result<(), RequestFailure> {
+        let request = self.request_step(thread, depth).await?;
+        self.with_tables(|tables| tables.steps.insert(thread, request));
+        Ok(self.vm.request(&ResumeThread { thread }).await?)
+    }
+
+    async fn request_step(&self, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
         self.clear_step(thread).await;
         let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
         let mut modifiers = vec![EventModifier::Step { thread, by_lines: true, depth }];
@@ -84,13 +108,7 @@ impl JavaSession {
         }
         modifiers.push(EventModifier::Count(1));
         let (kind, policy) = (EventKind::SingleStep, SuspendPolicy::EventThread);
-        let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
-        let (threads, is_vm_suspended) = self.with_tables(|tables| {
-            tables.steps.insert(thread, request);
-            let own: Vec<ObjectId> = tables.stopped.keys().copied().filter(|it| *it == thread).collect();
-            (own, std::mem::take(&mut tables.is_vm_suspended))
-        });
-        self.resume_threads(&threads, is_vm_suspended).await
+        Ok(self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?)
     }
 
     /// Suspends all threads, and reports that on one of them.

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
 use super::breakpoints::WantedStop;
+use super::code_origin::CodeOrigin;
 use super::java_program::{JavaProgram, launch_program};
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch};
@@ -26,7 +27,6 @@ use super::requests::{capabilities, is_evaluating};
 use super::session::JavaSession;
 use super::sources::SourceFolders;
 use crate::adapters::ServeContext;
-use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::dap::types::{
     AttachArguments, DapModule, ExitedEvent, InitializedEvent, LaunchArguments, ModuleEvent, OutputEvent, ProcessEvent,
@@ -35,8 +35,9 @@ use crate::dap::types::{
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
 use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
-use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
+use crate::jdwp::{JdwpClient, JdwpEvent, JdwpEvents};
 use crate::process::ProcessExit;
+use crate::sync::lock;
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_java(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -88,7 +89,7 @@ async fn start_session(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -
                 _ = dap.wait_closed() => return None,
             },
             "attach" => tokio::select! {
-                started = attach(dap, &request) => started,
+                started = attach(dap, &request, launch_id) => started,
                 _ = dap.wait_closed() => return None,
             },
             "disconnect" | "terminate" => {
@@ -117,7 +118,9 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     if let super::launch_arguments::JavaProgramKind::Source(source) = &launch.program {
         sources.add_named_file(source);
     }
-    let mut started = connect_vm(dap, stream, sources).await?;
+    let opened = JdwpClient::open_tcp(stream).await;
+    let opened = opened.map_err(|error| Error::other("cannot debug the virtual machine").because(error.to_string()))?;
+    let mut started = begin_session(dap, opened, sources, launch_id).await?;
     started.output = output;
     started.wait_for_start().await?;
     if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
@@ -127,6 +130,12 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
         set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
     }
     report_unknown(&started.session, &launch.unknown).await;
+    *lock(&started.session.code_origin) = CodeOrigin {
+        folders: program.class_paths.clone(),
+        compiled: program.compiled_folder(),
+        launch: Some(launch),
+        ..CodeOrigin::default()
+    };
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
     let system_process_id = Some(i64::from(program.process.pid()));
     // Fails when the client has gone, which ends the session.
@@ -135,27 +144,16 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     Ok(started)
 }
 
-async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<StartedSession> {
+async fn attach(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> Result<StartedSession> {
     let usage = |cause: String| Error::usage("cannot attach to a Java program").because(cause);
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = JavaAttach::from_fields(&fields).map_err(usage)?;
-    let address = format!("{}:{}", attach.host, attach.port);
-    let failed = |cause: String| {
-        let hint = "a Java program that can be attached to is started with \
-                    `-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0`, and prints its port";
-        Error::other(format!("cannot attach to {address}")).because(cause).hint(hint)
-    };
-    let stream = TcpStream::connect((attach.host.as_str(), attach.port)).await;
-    let stream = stream.map_err(|cause| failed(cause.to_string()))?;
     let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
-    if let (false, Ok(peer)) = (is_host_named, stream.peer_addr())
-        && let Some(foreign) = foreign_listener(peer).map_err(|cause| failed(cause.to_string()))?
-    {
-        return Err(failed(foreign));
-    }
+    let opened = open_attached(&attach.target, is_host_named).await?;
     let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
-    let started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
-    started.session.list_threads().await.map_err(|failure| failed(failure.0))?;
+    let started = begin_session(dap, opened, sources, launch_id).await?;
+    let failed = |failure: super::session::RequestFailure| Error::other("cannot list the threads").because(failure.0);
+    started.session.list_threads().await.map_err(failed)?;
     started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
     report_unknown(&started.session, &attach.unknown).await;
     Ok(started)
@@ -167,24 +165,32 @@ async fn report_unknown(session: &JavaSession, unknown: &[String]) {
     }
 }
 
-/// Opens the connection to a virtual machine.
-async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) -> Result<StartedSession> {
+/// A session over the connection to a virtual machine.
+async fn begin_session(
+    dap: &DapServer,
+    (client, events, driver): OpenedVm,
+    sources: SourceFolders,
+    launch_id: &str,
+) -> Result<StartedSession> {
     let failed = |cause: String| Error::other("cannot debug the virtual machine").because(cause);
-    let (client, events, driver) = JdwpClient::open_tcp(stream).await.map_err(|error| failed(error.to_string()))?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { drop(driver.await) });
     let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
-    for kind in [EventKind::ThreadStart, EventKind::ThreadDeath] {
-        let request = SetEventRequest { kind, policy: SuspendPolicy::None, modifiers: Vec::new() };
-        vm.request(&request).await.map_err(|error| failed(error.to_string()))?;
-    }
     let VmVersion { vm_name: name, vm_version, .. } =
         vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
     let (id, version) = (VIRTUAL_MACHINE.into(), Some(vm_version));
     let module = DapModule { id, name, path: None, version };
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ModuleEvent { reason: "new".to_owned(), module }).await;
-    let session = Arc::new(JavaSession { vm, dap: dap.clone(), sources, tables: Default::default() });
+    let session = Arc::new(JavaSession {
+        vm,
+        dap: dap.clone(),
+        sources,
+        tables: Default::default(),
+        code_origin: Default::default(),
+        scratch: format!("tether-{launch_id}-"),
+    });
+    session.capture_first_events().await.map_err(|failure| failed(failure.0))?;
     Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
 }
 

@@ -7,8 +7,11 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::breakpoint_table::BreakpointTable;
+use super::captured_events::CapturedEvents;
+use super::code_origin::CodeOrigin;
 use super::collection_pages::Contents;
 use super::java_vm::JavaVm;
+use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
 use crate::dap::DapServer;
 use crate::jdwp::JdwpError;
@@ -24,6 +27,10 @@ pub struct JavaSession {
     pub dap: DapServer,
     pub sources: SourceFolders,
     pub tables: Mutex<SessionTables>,
+    /// Where the code of the program has come from.
+    pub code_origin: Mutex<CodeOrigin>,
+    /// The beginning of the names of temporary folders.
+    pub scratch: String,
 }
 
 /// The tables behind the ids of DAP, and what is suspended.
@@ -39,6 +46,9 @@ pub struct SessionTables {
     pub invoking: HashSet<ObjectId>,
     /// The step request of each thread that steps.
     pub steps: HashMap<ObjectId, i32>,
+    /// Steps into a chosen method, and the calls of the line that the client has asked for.
+    pub smart_steps: HashMap<ObjectId, SmartStep>,
+    pub step_targets: Vec<String>,
     /// A written field whose thread has to complete the write before its stop is reported.
     pub writes: HashMap<ObjectId, PendingWrite>,
     frames: Vec<FrameSpot>,
@@ -46,6 +56,8 @@ pub struct SessionTables {
     /// Objects that must not be collected while they can be referred to.
     pub kept: Vec<ObjectId>,
     pub breakpoints: BreakpointTable,
+    /// Events that are recorded and stop nothing.
+    pub captured: CapturedEvents,
     /// The client has sent all its breakpoints.
     pub is_configured: bool,
     /// The thread of a virtual machine that is suspended since its start.

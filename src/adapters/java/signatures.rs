@@ -13,12 +13,17 @@ pub const PRIMITIVES: [(u8, &str); 9] = [
     (b'V', "void"),
 ];
 
+/// The name of a class with slashes, `com/example/App`, by its signature; of what is none, itself.
+pub fn class_path(signature: &str) -> &str {
+    signature.strip_prefix('L').and_then(|name| name.strip_suffix(';')).unwrap_or(signature)
+}
+
 /// The Java name of a signature; of what is none, itself.
 pub fn type_name(signature: &str) -> String {
     let element = signature.trim_start_matches('[');
     let name = match element.as_bytes() {
         [letter] => PRIMITIVES.iter().find(|(tag, _)| tag == letter).map_or(element, |(_, name)| name).to_owned(),
-        _ => element.trim_start_matches('L').trim_end_matches(';').replace('/', "."),
+        _ => class_path(element).replace('/', "."),
     };
     name + &"[]".repeat(signature.len() - element.len())
 }
@@ -53,13 +58,13 @@ pub fn class_signature(name: &str) -> String {
 
 /// The package of a class's signature, with slashes; empty for the unnamed package.
 pub fn package_path(signature: &str) -> &str {
-    let name = signature.trim_start_matches('[').trim_start_matches('L');
+    let name = class_path(signature.trim_start_matches('['));
     name.rsplit_once('/').map_or("", |(package, _)| package)
 }
 
 /// Whether a class belongs to the JDK.
 pub fn is_jdk_class(signature: &str) -> bool {
-    let name = signature.trim_start_matches('[').trim_start_matches('L');
+    let name = class_path(signature.trim_start_matches('['));
     ["java/", "javax/", "jdk/", "sun/", "com/sun/"].iter().any(|package| name.starts_with(package))
 }
 
@@ -101,6 +106,7 @@ mod tests {
             ("Ljava/lang/String;", "java.lang.String", "String"),
             ("[Ljava/util/Map$Entry;", "java.util.Map$Entry[]", "Map.Entry[]"),
             ("LMain$1;", "Main$1", "Main$1"),
+            ("LLoads$Late;", "Loads$Late", "Loads.Late"),
         ] {
             assert_eq!((type_name(signature).as_str(), short_type_name(signature).as_str()), (name, short));
             assert_eq!(class_signature(name), signature);

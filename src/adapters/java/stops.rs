@@ -28,6 +28,9 @@ pub struct ReachedEvents {
     field: Option<(Option<i64>, FieldEvent)>,
 }
 
+/// The reason of the stop at the end of a step.
+const STEP: &str = "step";
+
 /// A stop as it is reported.
 #[derive(Debug, Default)]
 struct ThreadStopReport {
@@ -51,6 +54,7 @@ impl JavaSession {
         for event in &composite.events {
             thread = thread.or(thread_of(event));
             is_stop |= self.sort_event(event, &mut reached);
+            self.report_captured(event).await;
             match event {
                 E::ClassPrepare { type_tag, class, signature, .. } => {
                     let class = self.vm.known_class(*class, *type_tag, signature.clone());
@@ -102,7 +106,13 @@ impl JavaSession {
     pub async fn settle_thread(&self, thread: ObjectId, reached: ReachedEvents) -> Result<(), RequestFailure> {
         let step = self.with_tables(|tables| tables.steps.get(&thread).copied());
         let is_step = reached.is_step && step.is_some();
-        match self.find_report(thread, reached, is_step).await? {
+        let report = self.find_report(thread, reached, is_step).await?;
+        if report.as_ref().is_some_and(|report| report.reason == STEP)
+            && let Some(depth) = self.next_smart_step(thread).await?
+        {
+            return self.continue_step(thread, depth).await;
+        }
+        match report {
             Some(report) => {
                 self.clear_step(thread).await;
                 self.report_stop(thread, report).await
@@ -155,7 +165,7 @@ impl JavaSession {
         {
             return Ok(Some(report));
         }
-        Ok(is_step.then(|| ThreadStopReport { reason: "step", ..ThreadStopReport::default() }))
+        Ok(is_step.then(|| ThreadStopReport { reason: STEP, ..ThreadStopReport::default() }))
     }
 
     /// An exception, unless the JDK throws and catches it itself.
@@ -263,6 +273,7 @@ impl JavaSession {
         let ThreadStopReport { reason, description, text, breakpoints, exception, data_change } = report;
         let thread_id = self.with_tables(|tables| {
             tables.stopped.insert(thread, ThreadHalt { exception });
+            tables.smart_steps.remove(&thread);
             tables.thread_id(thread)
         });
         let stopped = StoppedEvent {

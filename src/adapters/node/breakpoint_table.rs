@@ -113,6 +113,7 @@ impl NodeBreakpoint {
             source,
             line: self.place.map(|(line, _)| line + 1).filter(|_| self.file().is_some()),
             column: self.place.map(|(_, column)| column + 1).filter(|_| self.file().is_some()),
+            reason: None,
         }
     }
 

@@ -25,7 +25,10 @@ struct FrameText {
 impl NodeSession {
     /// The isolates, as threads.
     pub fn list_threads(&self) -> Vec<DapThread> {
-        self.isolates().iter().map(|isolate| DapThread { id: isolate.id, name: isolate.name.clone() }).collect()
+        self.isolates()
+            .iter()
+            .map(|isolate| DapThread { id: isolate.id, name: isolate.name.clone(), ..DapThread::default() })
+            .collect()
     }
 
     /// The frames of a thread that has stopped, and those that wait for it. Errors: it has not stopped.

@@ -114,7 +114,7 @@ impl NodeSession {
                 self.step_thread(thread_id, StepKind::Over).await?;
             }
             "stepIn" => {
-                let StepInArguments { thread_id } = read(request)?;
+                let StepInArguments { thread_id, .. } = read(request)?;
                 self.step_thread(thread_id, StepKind::Into).await?;
             }
             "stepOut" => {

@@ -49,8 +49,11 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         DebugTargetKind::Configuration if target.is_attach() => {
             StartRequest::Attach(target.with_configuration(json!({"cwd": target.cwd()})))
         }
-        DebugTargetKind::Pid(_) | DebugTargetKind::Page { .. } => {
-            let can = "it attaches to the port of a program that was started with `-agentlib:jdwp`";
+        DebugTargetKind::Pid(pid) => {
+            StartRequest::Attach(target.with_configuration(json!({"processId": pid, "cwd": target.cwd()})))
+        }
+        DebugTargetKind::Page { .. } => {
+            let can = "it attaches to a program that was started with `-agentlib:jdwp`, by its port or its process";
             return Err(target.unsupported_error(ADAPTER.name, can));
         }
         _ => StartRequest::Launch(launch_fields(found, target)?),

@@ -11,19 +11,30 @@ use serde_with::skip_serializing_none;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointSetParams {
     /// Also "app.py:22".
-    #[arg(value_name = "FILE:LINE", required_unless_present = "function", help = "A file and its line")]
+    #[arg(
+        value_name = "FILE:LINE",
+        required_unless_present_any = ["function", "class_name"],
+        help = "A file and its line"
+    )]
     pub file: Option<String>,
+    #[arg(
+        long = "class",
+        value_name = "CLASS:LINE",
+        help = "A line of a Java class instead: com.example.OrderService:12",
+        conflicts_with = "file"
+    )]
+    pub class_name: Option<String>,
     #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
     #[arg(long, help = "One of several places on the line, as in FILE:LINE:COLUMN")]
     pub column: Option<u32>,
-    #[arg(long, value_name = "NAME", help = "A function or method instead", conflicts_with_all = ["file", "line"])]
+    #[arg(long, value_name = "NAME", help = "A function or method instead", conflicts_with_all = ["file", "line", "class_name"])]
     pub function: Option<String>,
     #[arg(long, value_name = "EXPR", help = "Only when this is true")]
     pub condition: Option<String>,
     #[arg(long = "hits", value_name = "COUNT", help = "Only at this hit: `3`, `>=3`, `%2`")]
     pub hit_condition: Option<String>,
-    /// Printed instead of stopping; {expr} is evaluated.
+    /// Printed instead; {expr} is evaluated.
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
 }
@@ -131,6 +142,7 @@ pub struct BreakpointReport {
     pub breakpoint_id: u32,
     pub state: BreakpointState,
     pub file: Option<String>,
+    pub class_name: Option<String>,
     /// Where it is; an adapter may have moved it to the next line with code.
     pub line: Option<u32>,
     /// If one was asked for: where it is bound, or is to be.

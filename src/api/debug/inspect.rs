@@ -14,7 +14,7 @@ pub const DEFAULT_ENTRY_COUNT: u32 = 50;
 /// The default number of source lines on each side of a line.
 pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
-/// Show the frames of a stopped thread (default: the one that stopped first).
+/// Show frames of a stopped thread (default: the first that stopped).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
@@ -28,7 +28,7 @@ pub struct DebugStackParams {
     pub levels: Option<u32>,
 }
 
-/// Show the variables of a frame (default: the top one), or those inside a value by its variablesReference.
+/// Show variables of a frame (default: the top one), or inside a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
@@ -69,7 +69,7 @@ pub enum EvaluateContext {
     Hover,
 }
 
-/// Set a variable of a frame, or a field of what has a variablesReference.
+/// Set a variable of a frame, or a field in a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSetVariableParams {
@@ -129,9 +129,18 @@ pub struct DebugEventsParams {
         long,
         value_name = "KIND",
         value_delimiter = ',',
-        help = "Only these; `loadedSource` alone, and only by name"
+        help = "Only these; those of classes, monitors and loaded sources each alone, and only by name"
     )]
     pub kinds: Option<Vec<String>>,
+    // Of Java; each kind that is not named is no longer captured.
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_delimiter = ',',
+        help = "Record these kinds from now on, and no others (Java): threadStarted, threadEnded, classPrepare, classUnload, \
+                monitorContended, monitorAcquired, monitorWait, monitorWaited"
+    )]
+    pub capture: Option<Vec<String>>,
 }
 
 /// Frames of one thread, the innermost first.
@@ -203,6 +212,9 @@ pub struct OutputEntry {
 #[serde(rename_all = "camelCase")]
 pub struct EventEntries {
     pub entries: Vec<EventEntry>,
+    /// The kinds that are captured from now on, where they were chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Vec<String>>,
     #[serde(flatten)]
     pub place: DebugLogCursor,
 }
@@ -213,7 +225,7 @@ pub struct EventEntries {
 pub struct EventEntry {
     pub at: u64,
     /// `threadStarted`, `threadEnded`, `targetStarted`, `targetEnded`, `module`, `classPrepare`, `process`, `breakpoint`,
-    /// `loadedSource`, …
+    /// `loadedSource`, `classUnload`, `monitorContended`, …
     pub event: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -301,6 +301,15 @@ pub struct ThreadStatus {
     /// When it has stopped by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
+    /// Of Java: `running`, `sleeping`, `waiting`, `blocked`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Of Java: the monitors that a suspended thread holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
+    /// Of Java: the monitor that a suspended thread waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
 }
 
 /// One program of a session: its first, a worker, a forked child.

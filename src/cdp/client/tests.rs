@@ -294,3 +294,23 @@ async fn send_nowait_delivers_even_when_the_queue_is_full() {
         assert_eq!(request, json!({"id": id, "method": "Browser.close", "params": {}, "sessionId": "S1"}));
     }
 }
+
+#[tokio::test]
+async fn mutated_messages_are_dispatched_without_a_panic() {
+    let (client, _running, _raw) = raw().await;
+    let samples: [&[u8]; 4] = [
+        br#"{"id":1,"result":{"value":[1,2,{"a":null}]},"sessionId":"s"}"#,
+        br#"{"id":2,"error":{"code":-32000,"message":"no","data":"x"}}"#,
+        br#"{"method":"Runtime.consoleAPICalled","params":{"type":"log","args":[{"type":"string","value":"a"}]}}"#,
+        br#"{"method":"Target.attachedToTarget","params":{"sessionId":"s","targetInfo":{"targetId":"t"}}}"#,
+    ];
+    let mut events = client.subscribe();
+    let mut dispatched = 0;
+    crate::wire::mutation::check_mutations(&samples, 30_000, |bytes| {
+        client.connection.dispatch_message(&String::from_utf8_lossy(bytes));
+        let next = futures_util::FutureExt::now_or_never(events.next());
+        dispatched += usize::from(matches!(next, Some(Some(Ok(_)))));
+    });
+    assert!(dispatched > 50, "most mutations are no events: {dispatched}");
+    assert_eq!(pending_count(&client), 0);
+}

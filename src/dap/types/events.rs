@@ -60,6 +60,14 @@ event!(BreakpointEvent, "breakpoint", {
 });
 event!(ModuleEvent, "module", { reason: String, module: DapModule; });
 event!(LoadedSourceEvent, "loadedSource", { reason: String, source: DapSource; });
+event!(
+    /// Something happened that stops nothing. Not of the protocol: our own adapter for Java sends it.
+    MonitorEvent, "monitorEvent", {
+        kind: String,
+        text: String;
+        thread_id: Option<i64>,
+    }
+);
 event!(ProcessEvent, "process", {
     name: String;
     system_process_id: Option<i64>,

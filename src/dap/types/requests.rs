@@ -57,6 +57,24 @@ request!(
     }
 );
 
+request!(
+    /// Not of the protocol: our own adapter for Java has it. These kinds of `monitorEvent` are sent from now on.
+    CaptureEventsArguments, "captureEvents" -> CaptureEventsResponse, { kinds: Vec<String>; }
+);
+shape!(
+    /// What is captured now.
+    CaptureEventsResponse { kinds: Vec<String>; }
+);
+
+request!(
+    /// Not of the protocol: vscode-java-debug has it, and our own adapter for Java.
+    RedefineClassesArguments, "redefineClasses" -> RedefineClassesResponse, {}
+);
+shape!(
+    /// The classes that were redefined, by name; or why none could be.
+    RedefineClassesResponse { changed_classes: Vec<String>; error_message: Option<String>, }
+);
+
 request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
     source: DapSource,
     breakpoints: Vec<SourceBreakpoint>;
@@ -169,7 +187,16 @@ shape!(ContinueResponse {
 });
 
 request!(NextArguments, "next" -> EmptyResponse, { thread_id: i64; });
-request!(StepInArguments, "stepIn" -> EmptyResponse, { thread_id: i64; });
+request!(StepInArguments, "stepIn" -> EmptyResponse, { thread_id: i64; target_id: Option<i64>, });
+request!(StepInTargetsArguments, "stepInTargets" -> StepInTargetsResponse, { frame_id: i64; });
+shape!(StepInTargetsResponse { targets: Vec<StepInTarget>; });
+request!(CompletionsArguments, "completions" -> CompletionsResponse, {
+    text: String,
+    /// From 1, in UTF-16 code units.
+    column: i64;
+    frame_id: Option<i64>,
+});
+shape!(CompletionsResponse { targets: Vec<CompletionItem>; });
 request!(StepOutArguments, "stepOut" -> EmptyResponse, { thread_id: i64; });
 request!(PauseArguments, "pause" -> EmptyResponse, { thread_id: i64; });
 

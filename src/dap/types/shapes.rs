@@ -30,6 +30,8 @@ shape!(FunctionBreakpoint {
     name: String;
     condition: Option<String>,
     hit_condition: Option<String>,
+    /// Not of the protocol: our own adapter for Java reads it.
+    log_message: Option<String>,
 });
 shape!(DataBreakpoint {
     data_id: String;
@@ -51,6 +53,8 @@ shape!(
         source: Option<DapSource>,
         line: Option<i64>,
         column: Option<i64>,
+        /// Of one that is not verified: `pending` (it may be later) or `failed`.
+        reason: Option<String>,
     }
 );
 
@@ -63,7 +67,32 @@ shape!(
     }
 );
 
-shape!(DapThread { id: i64, name: String; });
+shape!(
+    /// A call that can be stepped into.
+    StepInTarget { id: i64, label: String; }
+);
+shape!(CompletionItem {
+    label: String;
+    /// What is inserted, if it is not the label.
+    text: Option<String>,
+    detail: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// What is replaced, from 0 or 1 as the client counts columns.
+    start: Option<i64>,
+    length: Option<i64>,
+});
+shape!(DapThread {
+    id: i64,
+    name: String;
+    /// Not of the protocol, as are the next two; our own adapter for Java sends them: `running`, `sleeping`, `waiting`,
+    /// `blocked`, `ended`.
+    state: Option<String>,
+    /// The monitors that it holds, where it is suspended.
+    holds: Vec<String>,
+    /// The monitor that it waits for, where it is suspended.
+    waits_for: Option<String>,
+});
 shape!(DapStackFrame {
     id: i64,
     name: String,

@@ -135,6 +135,7 @@ fn breakpoint() -> DapBreakpoint {
         source: Some(source()),
         line: Some(1),
         column: Some(1),
+        reason: text("pending"),
     }
 }
 
@@ -165,7 +166,7 @@ fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
     validator.request(&[DisconnectArguments::default(), disconnect]);
     validator.request(&[ContinueArguments { thread_id: 1 }]);
     validator.request(&[NextArguments { thread_id: 1 }]);
-    validator.request(&[StepInArguments { thread_id: 1 }]);
+    validator.request(&[StepInArguments { thread_id: 1, target_id: Some(2) }]);
     validator.request(&[StepOutArguments { thread_id: 1 }]);
     validator.request(&[PauseArguments { thread_id: 1 }]);
 }
@@ -183,7 +184,8 @@ fn every_request_about_breakpoints_is_valid() {
     };
     let all = SetBreakpointsArguments { source: source(), breakpoints: vec![at] };
     validator.request(&[SetBreakpointsArguments::default(), all]);
-    let function = FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1") };
+    let function =
+        FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1"), log_message: None };
     validator.request(&[
         SetFunctionBreakpointsArguments::default(),
         SetFunctionBreakpointsArguments { breakpoints: vec![function] },

@@ -18,8 +18,8 @@ pub enum BindingStatus {
         /// The column, if the adapter reports it.
         column: Option<u32>,
     },
-    /// It has not been sent to a target yet.
-    Pending,
+    /// It has not been sent to a target yet; or a target may stop there later, for that reason.
+    Pending(Option<String>),
     /// No target stops there; why.
     Unbound(String),
 }
@@ -148,12 +148,15 @@ impl BindingTable {
         let of_spec = self.bindings.iter().filter(|((_, id), _)| *id == spec);
         let all: Vec<&DapBreakpoint> = of_spec.map(|(_, binding)| binding).collect();
         match all.iter().find(|binding| binding.verified).or(all.last()) {
-            None => BindingStatus::Pending,
+            None => BindingStatus::Pending(None),
             Some(binding) if binding.verified => {
                 BindingStatus::Verified { line: line_of(binding), column: column_of(binding) }
             }
             Some(binding) => {
                 let message = binding.message.as_deref().filter(|message| !is_message_key(message));
+                if binding.reason.as_deref() == Some("pending") {
+                    return BindingStatus::Pending(message.map(str::to_owned));
+                }
                 BindingStatus::Unbound(message.unwrap_or("the adapter reports no loaded code there").to_owned())
             }
         }
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn the_newest_report_counts_and_one_verified_target_is_enough() {
         let mut bindings = BindingTable::default();
-        assert_eq!(bindings.status(1), BindingStatus::Pending);
+        assert_eq!(bindings.status(1), BindingStatus::Pending(None));
         bindings.begin_request(0);
         // js-debug's parent target takes every breakpoint and binds none.
         let message = Some("Unbound breakpoint".to_owned());
@@ -214,7 +217,14 @@ mod tests {
         bindings.record_refusal(0, &[1], "not supported");
         assert_eq!(bindings.status(1), BindingStatus::Unbound("not supported".into()));
         assert_eq!((bindings.count_hit(1), bindings.hit_count(1)), (2, 2));
+        let later = DapBreakpoint {
+            message: Some("no class yet".into()),
+            reason: Some("pending".into()),
+            ..reported(9, false, 5)
+        };
+        bindings.record_response(0, &[1], &[later]);
+        assert_eq!(bindings.status(1), BindingStatus::Pending(Some("no class yet".into())));
         bindings.remove_breakpoint(1);
-        assert_eq!((bindings.status(1), bindings.hit_count(1)), (BindingStatus::Pending, 0));
+        assert_eq!((bindings.status(1), bindings.hit_count(1)), (BindingStatus::Pending(None), 0));
     }
 }

@@ -158,13 +158,12 @@ impl StoredBreakpoints {
         Ok((BreakpointKind::Line { file: file.to_owned(), line, column, anchor, anchor_status }, known))
     }
 
-    /// Sets a function or data breakpoint. One on the same function or expression is replaced.
+    /// Sets a function, class or data breakpoint. One on the same function, line or expression is replaced.
     /// Errors: too many breakpoints.
     pub fn set(&mut self, kind: BreakpointKind, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
         let is_same = |spec: &&BreakpointSpec| match (&spec.kind, &kind) {
-            (BreakpointKind::Function { name: a }, BreakpointKind::Function { name: b }) => a == b,
             (BreakpointKind::Data { expression: a, .. }, BreakpointKind::Data { expression: b, .. }) => a == b,
-            _ => false,
+            (one, other) => one.function_name().is_some() && one == other,
         };
         let known = self.breakpoints.iter().filter(|spec| spec.owner.is_none()).find(is_same).map(|spec| spec.id);
         self.put(known, kind, conditions)

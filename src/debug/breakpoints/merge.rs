@@ -34,8 +34,7 @@ fn is_same_place(one: &BreakpointSpec, other: &BreakpointSpec) -> bool {
         (BreakpointKind::Line { line: a, column: at_a, .. }, BreakpointKind::Line { line: b, column: at_b, .. }) => {
             (a, at_a) == (b, at_b)
         }
-        (BreakpointKind::Function { name: a }, BreakpointKind::Function { name: b }) => a == b,
-        _ => false,
+        (one, other) => one.function_name().is_some() && one.function_name() == other.function_name(),
     }
 }
 

@@ -84,6 +84,13 @@ pub enum BreakpointKind {
         /// As the adapter resolves it.
         name: String,
     },
+    /// On a line of a class, whichever file it is from.
+    ClassLine {
+        /// `com.example.OrderService`
+        class_name: String,
+        /// From 1.
+        line: u32,
+    },
     /// At an access to data.
     Data {
         /// In the debuggee's language; for a class's field: `Class.field`.
@@ -91,6 +98,18 @@ pub enum BreakpointKind {
         /// The accesses that stop the program.
         access: DataAccess,
     },
+}
+
+impl BreakpointKind {
+    /// The name by which an adapter finds it, if it is set among the function breakpoints: `total`, or
+    /// `com.example.OrderService:12`.
+    pub fn function_name(&self) -> Option<String> {
+        match self {
+            BreakpointKind::Function { name } => Some(name.clone()),
+            BreakpointKind::ClassLine { class_name, line } => Some(format!("{class_name}:{line}")),
+            BreakpointKind::Line { .. } | BreakpointKind::Data { .. } => None,
+        }
+    }
 }
 
 /// When a breakpoint stops the program.

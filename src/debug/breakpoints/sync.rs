@@ -115,7 +115,7 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
 /// Sends the function breakpoints, and that on panics. Skipped when the list is empty and none was `removed`.
 async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, removed: bool) {
     let stored = target.shared.breakpoints.current();
-    let is_function = |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Function { .. });
+    let is_function = |spec: &&BreakpointSpec| spec.kind.function_name().is_some();
     let all: Vec<&BreakpointSpec> = stored.breakpoints.iter().filter(is_function).collect();
     let able = target.capabilities();
     let panics = panic_breakpoints(&stored.exceptions, &able);
@@ -126,16 +126,38 @@ async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, re
         let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
         return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
+    let (refused, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|spec| function_refusal_reason(spec, &able).is_some());
     let function = |spec: &BreakpointSpec| {
-        let BreakpointConditions { condition, hit_condition, .. } = spec.conditions.clone();
-        let name = if let BreakpointKind::Function { name } = &spec.kind { name.clone() } else { String::new() };
-        FunctionBreakpoint { name, condition, hit_condition }
+        let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
+        let name = spec.kind.function_name().unwrap_or_default();
+        FunctionBreakpoint { name, condition, hit_condition, log_message }
     };
     let merged = merge_specs(&all);
     // Those on panics are behind the ones that have ids.
     let breakpoints = merged.iter().map(|it| function(it.sent)).chain(panics).collect();
     let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
+    for spec in refused {
+        target.record_refusal(&[spec.id], function_refusal_reason(spec, &able).unwrap_or_default());
+    }
+}
+
+/// The capability of our own adapter for Java: function breakpoints may be `Class:line`, and may have a log message.
+pub const CLASS_LINE_BREAKPOINTS: &str = "supportsClassLineBreakpoints";
+
+/// Why a breakpoint among those on functions is not sent.
+fn function_refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities) -> Option<&'static str> {
+    match &spec.kind {
+        _ if able.can(CLASS_LINE_BREAKPOINTS) => None,
+        BreakpointKind::ClassLine { .. } => {
+            Some("only Java has breakpoints by class and line: set one by file and line")
+        }
+        _ if spec.conditions.log_message.is_some() => {
+            Some("this adapter has no log points on functions: set one on a line")
+        }
+        _ => None,
+    }
 }
 
 /// Sends on which exceptions to stop.
@@ -405,5 +427,15 @@ mod tests {
         let able = DapCapabilities::default();
         assert_eq!(refusal_reason(&spec(1, None), &able), None);
         assert_eq!(refusal_reason(&spec(2, Some("x")), &able).as_deref(), Some("this adapter has no conditions"));
+
+        let mut class_line = spec(3, None);
+        assert_eq!(function_refusal_reason(&class_line, &able), None);
+        class_line.conditions.log_message = Some("hi".to_owned());
+        assert!(function_refusal_reason(&class_line, &able).unwrap().contains("no log points on functions"));
+        class_line.kind = BreakpointKind::ClassLine { class_name: "a.B".to_owned(), line: 7 };
+        assert!(function_refusal_reason(&class_line, &able).unwrap().contains("only Java"));
+        let others = [(CLASS_LINE_BREAKPOINTS.to_owned(), true.into())].into_iter().collect();
+        let able = DapCapabilities { others, ..DapCapabilities::default() };
+        assert_eq!(function_refusal_reason(&class_line, &able), None);
     }
 }

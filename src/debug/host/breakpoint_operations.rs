@@ -56,13 +56,13 @@ impl SessionRegistry {
         Ok(self.wait_for_binding(spec).await)
     }
 
-    /// Sets a breakpoint on a function, and waits until it is bound. Errors: the file cannot be written.
+    /// Sets a breakpoint on a function or on a line of a class, and waits until it is bound. Errors: the file cannot be
+    /// written.
     pub async fn set_function_breakpoint(
         &self,
-        name: String,
+        kind: BreakpointKind,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
-        let kind = BreakpointKind::Function { name };
         let spec = self.0.breakpoints.change(|list| list.set(kind, conditions)).await?;
         self.send_to_sessions(ChangedBreakpoints::Functions(false)).await;
         Ok(self.wait_for_binding(spec).await)
@@ -179,7 +179,7 @@ impl SessionRegistry {
             for file in &files {
                 managed.session.send_breakpoints(ChangedBreakpoints::File(file)).await;
             }
-            if removed.iter().any(|spec| matches!(spec.kind, BreakpointKind::Function { .. })) {
+            if removed.iter().any(|spec| spec.kind.function_name().is_some()) {
                 managed.session.send_breakpoints(ChangedBreakpoints::Functions(true)).await;
             }
             if removed.iter().any(|spec| matches!(spec.kind, BreakpointKind::Data { .. })) {
@@ -205,11 +205,12 @@ impl SessionRegistry {
         let active = self.active_sessions();
         let statuses = active.iter().map(|managed| managed.session.binding_status(spec.id));
         let rank = |status: &BindingStatus| match status {
-            BindingStatus::Verified { .. } => 2,
+            BindingStatus::Verified { .. } => 3,
+            BindingStatus::Pending(Some(_)) => 2,
             BindingStatus::Unbound(_) => 1,
-            BindingStatus::Pending => 0,
+            BindingStatus::Pending(None) => 0,
         };
-        let status = statuses.max_by_key(rank).unwrap_or(BindingStatus::Pending);
+        let status = statuses.max_by_key(rank).unwrap_or(BindingStatus::Pending(None));
         let hits = active.iter().map(|managed| managed.session.hit_count(spec.id)).sum();
         BreakpointStatus { spec, status, hits }
     }

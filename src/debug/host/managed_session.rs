@@ -6,6 +6,7 @@
 //! ```
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -41,6 +42,8 @@ pub struct ManagedSession {
     pub session: DebugSession,
     /// Epoch ms.
     pub started_at: u64,
+    /// When its code was last known to be that of its files, after the start; epoch ms, 0: never.
+    pub(super) code_swapped_at: Arc<AtomicU64>,
     /// The process that was started for it, if any: its adapter, or the program itself.
     pub pid: Option<u32>,
     /// Whether that process is the program itself.
@@ -135,13 +138,14 @@ impl ManagedSession {
 
     /// Whether its program, or a file with a breakpoint, has changed since it was started.
     pub fn is_stale(&self) -> bool {
+        let loaded_at = self.started_at.max(self.code_swapped_at.load(Ordering::Acquire));
         let files = self.session.shared.breakpoints.current().files();
         let programs: Vec<PathBuf> =
             self.programs().iter().filter_map(|it| it.request.debug_target.program()).collect();
         let changed = |file: &PathBuf| {
             let modified = std::fs::metadata(file).and_then(|it| it.modified()).ok();
             let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            modified.is_some_and(|at| at.as_millis() as u64 > self.started_at)
+            modified.is_some_and(|at| at.as_millis() as u64 > loaded_at)
         };
         files.iter().chain(&programs).any(changed)
     }
@@ -294,6 +298,7 @@ pub(in crate::debug) fn lost_session(
         adapter,
         session,
         started_at,
+        code_swapped_at: Arc::default(),
         pid: None,
         is_program: false,
         program: 0,

@@ -119,6 +119,7 @@ pub(super) async fn start_adapter(
         adapter: row,
         session,
         started_at,
+        code_swapped_at: Default::default(),
         pid,
         is_program,
         program,

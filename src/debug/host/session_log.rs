@@ -66,6 +66,7 @@ impl SessionLog {
         let place = breakpoints.get(id).and_then(|spec| match &spec.kind {
             BreakpointKind::Line { file, line, .. } => Some(format!(" at {}:{line}", file.display())),
             BreakpointKind::Function { name } => Some(format!(" in {name}")),
+            BreakpointKind::ClassLine { class_name, line } => Some(format!(" at {class_name}:{line}")),
             BreakpointKind::Data { .. } => None,
         });
         format!("stopped: {} {id}{}{thread}", stop_word(stop.kind), place.unwrap_or_default())

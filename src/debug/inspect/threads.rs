@@ -17,6 +17,12 @@ pub struct ThreadInfo {
     pub name: String,
     /// Whether it is stopped.
     pub stopped: bool,
+    /// What it does, as the adapter for Java names it: `waiting`, `blocked`, …
+    pub state: Option<String>,
+    /// The monitors that it holds, as far as they are known.
+    pub holds: Vec<String>,
+    /// The monitor that it waits for, if that is known.
+    pub waits_for: Option<String>,
 }
 
 impl DebugSession {
@@ -32,11 +38,14 @@ impl DebugSession {
             let stops = snapshot.targets[target].state.stops();
             let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
             let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
-            let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, name: String::new() }).collect();
+            let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, ..DapThread::default() }).collect();
             seen.extend(threads.into_iter().chain(unknown).map(|thread| ThreadInfo {
                 id: ScopedId { target, id: thread.id },
                 stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
                 name: thread.name,
+                state: thread.state,
+                holds: thread.holds,
+                waits_for: thread.waits_for,
             }));
         }
         seen

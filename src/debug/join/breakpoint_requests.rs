@@ -97,7 +97,8 @@ pub async fn replace_functions(
 ) -> impl Future<Output = ()> + Send + 'static {
     let replaced = match request.read_arguments::<SetFunctionBreakpointsArguments>() {
         Ok(arguments) => {
-            let function = |it: FunctionBreakpoint| (it.name, set_conditions(it.condition, it.hit_condition, None));
+            let function =
+                |it: FunctionBreakpoint| (it.name, set_conditions(it.condition, it.hit_condition, it.log_message));
             let functions = arguments.breakpoints.into_iter().map(function).collect();
             let replaced = context.sessions.replace_editor_functions(&context.owner, functions).await;
             replaced.map_err(|error| error.to_string())
@@ -147,7 +148,8 @@ async fn respond_bindings(
         let bound = join_all(set.map(|spec| managed.session.wait_for_binding(spec.id)));
         let _ = timeout(BINDING_TIMEOUT, bound).await;
     }
-    let status = |id| managed.as_ref().map_or(BindingStatus::Pending, |managed| managed.session.binding_status(id));
+    let status =
+        |id| managed.as_ref().map_or(BindingStatus::Pending(None), |managed| managed.session.binding_status(id));
     // Responded with the view locked: no event about a breakpoint overtakes the response that makes it known.
     let mut view = lock(&context.view);
     let report = |spec: Result<BreakpointSpec>| match spec {

@@ -32,7 +32,7 @@ impl ToldBreakpoint {
             BindingStatus::Verified { line: bound, column: at } => {
                 ToldBreakpoint { verified: true, file, line: bound.or(line), column: at.or(column), message: None }
             }
-            BindingStatus::Pending => unbound(None),
+            BindingStatus::Pending(reason) => unbound(reason),
             BindingStatus::Unbound(reason) => unbound(Some(reason)),
         }
     }
@@ -132,11 +132,11 @@ mod tests {
         list.set_line(file, text, 1.into(), BreakpointConditions::default()).unwrap();
         let line = EditorLine { at: 2.into(), conditions: BreakpointConditions::default() };
         list.replace_editor_lines(&owner, file, text, vec![line]);
-        let pending = |_| BindingStatus::Pending;
+        let pending = |_| BindingStatus::Pending(None);
         let events = view.take_events(&owner, &list, pending);
         assert_eq!(summary(&events), ["new 1 1 false"], "its own is left to the response");
         assert_eq!(events[0]["breakpoint"]["source"], json!({"name": "a.py", "path": "/a.py"}));
-        view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending));
+        view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending(None)));
         assert!(view.take_events(&owner, &list, pending).is_empty());
         let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None };
         assert_eq!(summary(&view.take_events(&owner, &list, bound)), ["changed 1 2 true", "changed 2 3 true"]);

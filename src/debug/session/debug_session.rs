@@ -18,12 +18,12 @@ use super::event_log::EventLog;
 use super::requests::Resume;
 use super::snapshot::{ResumeClient, RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
-use super::target_handle::SessionShared;
+use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;
 use crate::dap::DapError;
-use crate::dap::types::DapRequest;
+use crate::dap::types::{CaptureEventsArguments, DapRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
 use crate::error::{Error, ErrorKind, Result};
@@ -244,6 +244,23 @@ impl DebugSession {
     /// How often a breakpoint has been hit.
     pub fn hit_count(&self, breakpoint: u32) -> u64 {
         self.shared.with_state(|state| state.bindings.hit_count(breakpoint))
+    }
+
+    /// Captures these kinds of monitor events from now on, and no others, where an adapter can. Returns the kinds.
+    /// Errors: it cannot, there is no such kind.
+    pub async fn capture_events(&self, kinds: Vec<String>) -> Result<Vec<String>> {
+        let cannot = |cause: String| Error::usage("cannot choose which events are captured").because(cause);
+        let able = |target: &TargetHandle| target.capabilities().can("supportsCaptureEvents");
+        let targets: Vec<TargetHandle> = self.shared.targets().into_iter().filter(able).collect();
+        if targets.is_empty() {
+            return Err(cannot("only the adapter for Java can".to_owned()));
+        }
+        let request = CaptureEventsArguments { kinds: kinds.into_iter().filter(|kind| !kind.is_empty()).collect() };
+        let mut captured = Vec::new();
+        for target in targets {
+            captured = self.request(target.id, &request).await.map_err(|cause| cannot(cause.to_string()))?.kinds;
+        }
+        Ok(captured)
     }
 
     /// Sends a request to a target.

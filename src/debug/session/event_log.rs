@@ -1,6 +1,7 @@
 //! The output, the monitor events and the loaded sources of a session, in bounded rings with cursors.
 //!
-//! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound.
+//! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound, classes, contention
+//! for monitors. Each kind of which there may be thousands is in a ring of its own, and pushes no other out.
 
 use std::sync::Mutex;
 
@@ -9,18 +10,30 @@ use tokio::sync::watch;
 use super::condition_failures::ConditionFailures;
 use crate::clock::now_ms;
 use crate::dap::RawEvent;
-use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
+use crate::dap::types::{
+    BreakpointEvent, LoadedSourceEvent, ModuleEvent, MonitorEvent, OutputEvent, ProcessEvent, ThreadEvent,
+};
 use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 use crate::sync::lock;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
-/// Thousands may be loaded at once.
-const LOADED_SOURCES: RingLimits = EVENTS;
 /// The kind of an event about a source file that the program has loaded.
-pub const LOADED_SOURCE: &str = "loadedSource";
+const LOADED_SOURCE: &str = "loadedSource";
+/// The kinds of which there may be thousands: each is in a ring, with cursors, of its own, and is read alone.
+pub const NOISY_KINDS: [&str; 7] = [
+    LOADED_SOURCE,
+    "classPrepare",
+    "classUnload",
+    "monitorContended",
+    "monitorAcquired",
+    "monitorWait",
+    "monitorWaited",
+];
 /// The longest piece of output that is kept whole, in bytes.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
+/// The longest text of a monitor event, in bytes.
+const MAX_EVENT_BYTES: usize = 4 << 10;
 
 /// A piece of output, or a monitor event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +69,8 @@ impl RingEntry for LoggedEvent {
 pub struct EventLog {
     output: Mutex<Ring<LoggedEvent>>,
     events: Mutex<Ring<LoggedEvent>>,
-    /// Apart from the other events, which they would push out.
-    loaded_sources: Mutex<Ring<LoggedEvent>>,
+    /// One for each of [`NOISY_KINDS`].
+    noisy_events: [Mutex<Ring<LoggedEvent>>; NOISY_KINDS.len()],
     /// Rises with each piece of output.
     output_changed: watch::Sender<u64>,
     /// To be reported with the next result about the session.
@@ -70,7 +83,7 @@ impl Default for EventLog {
         EventLog {
             output: Mutex::new(Ring::new(OUTPUT)),
             events: Mutex::new(Ring::new(EVENTS)),
-            loaded_sources: Mutex::new(Ring::new(LOADED_SOURCES)),
+            noisy_events: NOISY_KINDS.map(|_| Mutex::new(Ring::new(EVENTS))),
             output_changed: watch::Sender::default(),
             notices: Mutex::default(),
             condition_failures: Mutex::default(),
@@ -84,17 +97,25 @@ impl EventLog {
         lock(&self.output).read(query)
     }
 
-    /// Reads events of these kinds from a cursor on; without kinds all but [`LOADED_SOURCE`], which stands alone: it has
-    /// cursors of its own.
+    /// Reads events of these kinds from a cursor on; without kinds all but [`NOISY_KINDS`], each of which stands alone: it
+    /// has cursors of its own.
     pub fn read_events(&self, query: &RingQuery, kinds: &[String]) -> RingExtract<LoggedEvent> {
-        let ring = if kinds.iter().any(|kind| kind == LOADED_SOURCE) { &self.loaded_sources } else { &self.events };
+        let ring = kinds.iter().find_map(|kind| self.noisy_ring(kind)).unwrap_or(&self.events);
         lock(ring).read_where(query, |event| kinds.is_empty() || kinds.contains(&event.kind))
     }
 
     /// Whether the adapter has reported that the program loaded this source file, and the report is still kept.
     pub fn has_loaded_source(&self, path: &str) -> bool {
         let is_of = |event: &LoggedEvent| event.text.split_once(' ').is_some_and(|it| it.1 == path);
-        lock(&self.loaded_sources).iter().any(is_of)
+        self.noisy_ring(LOADED_SOURCE).is_some_and(|ring| lock(ring).iter().any(is_of))
+    }
+
+    fn noisy_ring(&self, kind: &str) -> Option<&Mutex<Ring<LoggedEvent>>> {
+        NOISY_KINDS.iter().position(|it| *it == kind).map(|index| &self.noisy_events[index])
+    }
+
+    fn push_logged(&self, event: LoggedEvent) {
+        lock(self.noisy_ring(&event.kind).unwrap_or(&self.events)).push(event);
     }
 
     /// A count that rises with each piece of output.
@@ -125,7 +146,7 @@ impl EventLog {
 
     /// Adds an event.
     pub fn push_event(&self, kind: &str, text: String) {
-        lock(&self.events).push(LoggedEvent::new(kind, text, None));
+        self.push_logged(LoggedEvent::new(kind, text, None));
     }
 
     /// As [`EventLog::push_event`], and reports it with the next result about the session.
@@ -170,7 +191,7 @@ impl EventLog {
         } else if let Some(thread) = event.read_body::<ThreadEvent>() {
             let kind = if thread.reason == "started" { "threadStarted" } else { "threadEnded" };
             let text = format!("thread {}", thread.thread_id);
-            lock(&self.events).push(LoggedEvent::new(kind, text, Some(thread.thread_id)));
+            self.push_logged(LoggedEvent::new(kind, text, Some(thread.thread_id)));
         } else if let Some(module) = event.read_body::<ModuleEvent>() {
             let name = module.module.path.unwrap_or(module.module.name);
             self.push_event("module", format!("{} {name}", module.reason));
@@ -178,7 +199,10 @@ impl EventLog {
             let source = loaded.source;
             let name = source.path.or(source.name).unwrap_or_default();
             let text = format!("{} {name}", loaded.reason);
-            lock(&self.loaded_sources).push(LoggedEvent::new(LOADED_SOURCE, text, None));
+            self.push_event(LOADED_SOURCE, text);
+        } else if let Some(MonitorEvent { kind, mut text, thread_id }) = event.read_body::<MonitorEvent>() {
+            text.truncate(text.floor_char_boundary(MAX_EVENT_BYTES));
+            self.push_logged(LoggedEvent::new(&kind, text, thread_id));
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.push_event("breakpoint", format!("{} {}", changed.reason, describe_breakpoint(&changed)));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
@@ -225,6 +249,11 @@ mod tests {
             .record_event(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
         record.record_event(&event("thread", r#"{"reason": "exited", "threadId": 7}"#));
         record.record_event(&event("loadedSource", r#"{"reason": "new", "source": {"path": "/a.js"}}"#));
+        let prepared = r#"{"kind": "classPrepare", "text": "a.B", "threadId": 7}"#;
+        for _ in 0..2 * EVENTS.entries {
+            record.record_event(&event("monitorEvent", prepared));
+        }
+        record.record_event(&event("monitorEvent", r#"{"kind": "monitorWait", "text": "Lock", "threadId": 7}"#));
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
         assert!(!record.has_loaded_source("/m.so"), "a module is no source");
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
@@ -242,5 +271,7 @@ mod tests {
         check(&[], &[started, ("module", "new /m.so"), ended]);
         check(&["threadEnded", "threadStarted"], &[started, ended]);
         check(&["loadedSource"], &[("loadedSource", "new /a.js")]);
+        check(&["monitorWait"], &[("monitorWait", "Lock")]);
+        check(&["classPrepare"], &[("classPrepare", "a.B"); 100]);
     }
 }

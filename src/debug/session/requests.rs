@@ -39,7 +39,7 @@ impl Resume {
         match self {
             Resume::Continue => client.request(&ContinueArguments { thread_id }, limit).await.map(drop),
             Resume::Over => client.request(&NextArguments { thread_id }, limit).await.map(drop),
-            Resume::Into => client.request(&StepInArguments { thread_id }, limit).await.map(drop),
+            Resume::Into => client.request(&StepInArguments { thread_id, target_id: None }, limit).await.map(drop),
             Resume::Out => client.request(&StepOutArguments { thread_id }, limit).await.map(drop),
         }
     }

@@ -91,7 +91,11 @@ fn session_text(it: &DebugSessionStatus) -> String {
 fn threads_text(word: &str, threads: &[ThreadStatus]) -> String {
     let line = |it: &ThreadStatus| {
         let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason_text(stop))).unwrap_or_default();
-        format!("\n  {word} thread {} {}{stop}", it.thread_id, it.name)
+        let doing = it.state.as_ref().filter(|state| *state != "running").map(|state| format!(" ({state})"));
+        let holds = (!it.holds.is_empty()).then(|| format!(", holds {}", it.holds.join(", ")));
+        let waits = it.waits_for.as_ref().map(|monitor| format!(", waits for {monitor}"));
+        let monitors: String = [doing, holds, waits].into_iter().flatten().collect();
+        format!("\n  {word} thread {} {}{stop}{monitors}", it.thread_id, it.name)
     };
     let left_out = threads.len().saturating_sub(MAX_THREADS);
     let more = (left_out > 0).then(|| format!("\n  … and {left_out} more {word} threads"));
@@ -123,6 +127,10 @@ impl ResultText for BreakpointReport {
             (Some(file), Some(line), ..) => {
                 let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
                 format!("breakpoint {} at {file}:{line}{column}", self.breakpoint_id)
+            }
+            (None, Some(line), None, None) if self.class_name.is_some() => {
+                let class = self.class_name.as_deref().unwrap_or_default();
+                format!("breakpoint {} at {class}:{line}", self.breakpoint_id)
             }
             (.., Some(function), _) => format!("breakpoint {} in {function}", self.breakpoint_id),
             (.., Some(expression)) => format!("watchpoint {} on {expression}", self.breakpoint_id),

@@ -1,6 +1,6 @@
 //! The feature script: a program is launched, stopped in every way, inspected, changed, paused and ended.
 
-use devtether::debug::breakpoints::{BreakpointConditions, DataAccess, ExceptionSpec};
+use devtether::debug::breakpoints::{BreakpointConditions, BreakpointKind, DataAccess, ExceptionSpec};
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
@@ -137,7 +137,8 @@ async fn logged(play: &FeatureSession, sessions: &SessionRegistry, log: u32) -> 
 async fn function_hit(play: &FeatureSession, sessions: &SessionRegistry) -> Result<(), String> {
     let name = if play.managed.adapter.name == "dlv" { "main.total" } else { "total" };
     sessions.remove_breakpoints(|_| true).await.unwrap();
-    let set = sessions.set_function_breakpoint(name.to_owned(), BreakpointConditions::default()).await.unwrap();
+    let kind = BreakpointKind::Function { name: name.to_owned() };
+    let set = sessions.set_function_breakpoint(kind, BreakpointConditions::default()).await.unwrap();
     play.takes(sessions, set.spec.id).await?;
     let (kind, function, _) = play.then(Resume::Continue).await;
     assert!(matches!(kind, StopKind::BreakpointHit | StopKind::MethodEntry), "{kind:?}");

@@ -93,7 +93,7 @@ impl FeatureSession {
         self.managed.session.wait_for_binding(id).await;
         let reported = sessions.list_breakpoints().await.into_iter().find(|it| it.spec.id == id).unwrap();
         match reported.status {
-            BindingStatus::Verified { .. } | BindingStatus::Pending => Ok(()),
+            BindingStatus::Verified { .. } | BindingStatus::Pending(_) => Ok(()),
             BindingStatus::Unbound(reason) => Err(reason),
         }
     }

@@ -1,10 +1,11 @@
 //! Java: a source file, a class of a project, a jar, a module's class; a program that listens.
 
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use devtether::adapters::{Address, DebugTargetKind};
+use devtether::adapters::{Address, DebugTargetKind, FoundAdapter};
 use devtether::debug::StopKind;
 use serde_json::json;
 
@@ -49,6 +50,67 @@ async fn a_file_is_compiled_and_debugged_and_nothing_is_left_beside_it() {
     stops_and_ends("java", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
     let names = std::fs::read_dir(app.parent().unwrap()).unwrap().count();
     assert_eq!(names, 1);
+}
+
+/// A JDK in a folder whose compiler writes a line for each of its runs into `runs`.
+fn counting_jdk(folder: &Path, real: &FoundAdapter) -> FoundAdapter {
+    let script = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    script("javac", format!("echo run >> '{}'; exec javac \"$@\"", folder.join("runs").display()));
+    let java = script("java", format!("exec '{}' \"$@\"", real.path.display()));
+    FoundAdapter { path: java, ..real.clone() }
+}
+
+#[tokio::test]
+async fn a_source_is_compiled_once_for_its_text_and_not_at_all_where_a_newer_class_lies_beside_it() {
+    let Some((row, found)) = found("java") else { return };
+    let (jdk, place) = (tempfile::tempdir().unwrap(), ProgramFolder::new());
+    let counting = counting_jdk(jdk.path(), &found);
+    let runs = || std::fs::read_to_string(jdk.path().join("runs")).unwrap_or_default().lines().count();
+    let text = APP.replace("order * 2", "Factor.two() * order");
+    let (app, line) = place.file("App.java", &text);
+    let factor =
+        |two: &str| place.file("Factor.java", &format!("class Factor {{ static int two() {{ return {two}; }} }}\n")).0;
+    factor("2");
+    let requested = place.wants(DebugTargetKind::Program(app.clone()));
+    let total_of_run = async || {
+        let play = AdapterSession::open(row, &counting, &requested, &[(&app, line)]).await;
+        assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+        let total = play.evaluate("total").await;
+        play.end().await;
+        total
+    };
+    assert_eq!((total_of_run().await.as_str(), runs()), ("42", 1));
+    assert_eq!((total_of_run().await.as_str(), runs()), ("42", 1), "the same text");
+    let changed = factor("3");
+    assert_eq!((total_of_run().await.as_str(), runs()), ("63", 2), "a source that it needs has changed");
+    factor("2");
+    assert_eq!((total_of_run().await.as_str(), runs()), ("42", 3), "the newest compilation is kept");
+
+    // Without the tables of a debugger, a class beside its source is of no use.
+    let compile = |options: &[&str], source: &Path| {
+        let mut compiled = Command::new("javac");
+        compiled.args(options).arg("-d").arg(place.path()).arg("-cp").arg(place.path());
+        assert!(compiled.arg(source).env("LC_ALL", "C.UTF-8").status().unwrap().success());
+    };
+    factor("4");
+    compile(&["-g:lines"], &changed);
+    compile(&["-g:lines"], &app);
+    assert_eq!((total_of_run().await.as_str(), runs()), ("84", 4));
+    factor("5");
+    compile(&["-g"], &changed);
+    compile(&["-g"], &app);
+    assert_eq!((total_of_run().await.as_str(), runs()), ("105", 4), "the classes beside the sources");
+    factor("6");
+    std::fs::File::open(place.path().join("Factor.class"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert_eq!((total_of_run().await.as_str(), runs()), ("126", 5), "a class beside is older than its source");
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 mod breakpoint_persistence;
 mod edited_sources;
 mod exits;
+mod java_classes;
+mod java_events;
 mod java_stops;
 mod native_stops;
 mod node_stops;

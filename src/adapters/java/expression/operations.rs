@@ -81,6 +81,23 @@ impl Evaluator<'_> {
         result
     }
 
+    /// The value of an expression in a frame, as one of that type.
+    pub async fn convert_in(
+        session: &JavaSession,
+        spot: FrameSpot,
+        expression: &JavaExpression,
+        signature: &str,
+    ) -> Result<JdwpValue, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot);
+        let converted = async {
+            let operand = evaluator.evaluate(expression).await?;
+            evaluator.convert_for_assignment(operand, signature).await
+        };
+        let result = converted.await;
+        evaluator.release(result.as_ref().ok().copied()).await;
+        result
+    }
+
     /// The value of an expression.
     pub fn evaluate<'b>(
         &'b mut self,

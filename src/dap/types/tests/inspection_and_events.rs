@@ -7,8 +7,9 @@ fn every_request_that_inspects_the_program_is_valid_and_so_is_every_response() {
     let Some(schema) = schema() else { return };
     let validator = SchemaValidator { schema };
     validator.request(&[ThreadsArguments {}]);
-    validator
-        .response::<ThreadsArguments>(&[ThreadsResponse { threads: vec![DapThread { id: 1, name: "main".into() }] }]);
+    validator.response::<ThreadsArguments>(&[ThreadsResponse {
+        threads: vec![DapThread { id: 1, name: "main".into(), ..DapThread::default() }],
+    }]);
     let stack = StackTraceArguments { thread_id: 1, start_frame: Some(0), levels: Some(20) };
     validator.request(&[StackTraceArguments::default(), stack]);
     let frame = DapStackFrame {

@@ -25,16 +25,23 @@ impl OperationHandler for BreakpointSetParams {
             hit_condition: self.hit_condition,
             log_message: self.log_message,
         };
-        let reported = match (self.function, self.file) {
-            (Some(name), None) => sessions.set_function_breakpoint(name, conditions).await?,
-            (None, Some(file)) => {
+        let reported = match (self.function, self.file, self.class_name) {
+            (Some(name), None, None) => {
+                sessions.set_function_breakpoint(breakpoints::BreakpointKind::Function { name }, conditions).await?
+            }
+            (None, None, Some(class)) => {
+                let FileLine { file: class_name, line, .. } = FileLine::parse(&class, self.line)?;
+                let kind = breakpoints::BreakpointKind::ClassLine { class_name, line };
+                sessions.set_function_breakpoint(kind, conditions).await?
+            }
+            (None, Some(file), None) => {
                 let spot = FileLine::parse(&file, self.line)?;
                 let at = breakpoints::LinePosition { line: spot.line, column: self.column.or(spot.column) };
                 sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?
             }
             _ => {
                 let error = Error::usage("no place for the breakpoint was named");
-                return Err(error.hint("name `file` (\"app.py:22\"), or `function`"));
+                return Err(error.hint("name one of: `file` (\"app.py:22\"), `className` and `line`, `function`"));
             }
         };
         Ok(set_breakpoint_report(sessions, &reported).await)

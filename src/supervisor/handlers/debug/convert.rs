@@ -316,7 +316,7 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
     let breakpoints::BreakpointSpec { id, kind, conditions, owner } = &reported.spec;
     let (state, bound, message) = match &reported.status {
         breakpoints::BindingStatus::Verified { line, column } => (BreakpointState::Verified, (*line, *column), None),
-        breakpoints::BindingStatus::Pending => (BreakpointState::Pending, (None, None), None),
+        breakpoints::BindingStatus::Pending(reason) => (BreakpointState::Pending, (None, None), reason.clone()),
         breakpoints::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, (None, None), Some(reason.clone())),
     };
     let mut report = BreakpointReport {
@@ -339,6 +339,10 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
             (report.drift, report.message) = breakpoint_drift(whereabouts, *line, report.message);
         }
         breakpoints::BreakpointKind::Function { name } => report.function = Some(name.clone()),
+        breakpoints::BreakpointKind::ClassLine { class_name, line } => {
+            report.class_name = Some(class_name.clone());
+            report.line = Some(bound.0.unwrap_or(*line));
+        }
         breakpoints::BreakpointKind::Data { expression, access } => {
             report.expression = Some(expression.clone());
             report.access = Some(match access {

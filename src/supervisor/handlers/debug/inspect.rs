@@ -12,7 +12,7 @@ use crate::api::debug::inspect::{
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
 use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
-use crate::debug::session::event_log::{LOADED_SOURCE, LoggedEvent};
+use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry};
 use crate::error::{Error, ErrorContext as _, ErrorKind, Result};
@@ -237,16 +237,21 @@ impl OperationHandler for DebugEventsParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EventEntries> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let kinds = self.kinds.unwrap_or_default();
-        if kinds.len() > 1 && kinds.iter().any(|kind| kind == LOADED_SOURCE) {
-            let error = Error::usage(format!("cannot read `{LOADED_SOURCE}` events together with others"));
+        let noisy = kinds.iter().find(|kind| NOISY_KINDS.contains(&kind.as_str()));
+        if let Some(noisy) = noisy.filter(|_| kinds.len() > 1) {
+            let error = Error::usage(format!("cannot read `{noisy}` events together with others"));
             let error = error.because("they are in a log, with cursors, of their own");
-            return Err(error.hint(format!("`tether debug events --kinds {LOADED_SOURCE}` reads them")));
+            return Err(error.hint(format!("`tether debug events --kinds {noisy}` reads them")));
         }
+        let captured = match self.capture {
+            Some(capture) => Some(managed.session.capture_events(capture).await?),
+            None => None,
+        };
         let extract = managed.session.event_log().read_events(&log_query(self.since, self.limit), &kinds);
         let place = log_cursor(&extract);
         let entries = extract.entries.into_iter();
         let entry = |it: LoggedEvent| EventEntry { at: it.at, event: it.kind, text: it.text, thread_id: it.thread };
-        Ok(EventEntries { entries: entries.map(entry).collect(), place })
+        Ok(EventEntries { entries: entries.map(entry).collect(), captured, place })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::code_swap::{SwapAttempt, swap_code};
 use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request;
@@ -24,7 +25,15 @@ use crate::window::Caller;
 
 impl OperationHandler for DebugLaunchParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
-        let (params, started, breakpoints) = launch_sessions(context, self, call).await?;
+        let (wait, budget) = (self.wait, self.budget);
+        let refusal = match swap_code(context, &self).await? {
+            SwapAttempt::Swapped(started) => {
+                return launch_report(context, *started, (WaitLimit::start(wait), budget), &[]).await;
+            }
+            SwapAttempt::LaunchAnew(refusal) => refusal,
+        };
+        let (params, mut started, breakpoints) = launch_sessions(context, self, call).await?;
+        started.notes.extend(refusal);
         let limit = WaitLimit::start(params.wait);
         launch_report(context, started, (limit, params.budget), &breakpoints).await
     }
@@ -405,7 +414,10 @@ async fn attach_request(
 fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
     let list = sessions.current_breakpoints();
     let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
-        (BreakpointKind::Line { file, line, .. }, BindingStatus::Unbound(reason)) => {
+        (
+            BreakpointKind::Line { file, line, .. },
+            BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)),
+        ) => {
             let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
             Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
         }

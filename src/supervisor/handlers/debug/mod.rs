@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `launch_attach` | launch, attach: from parameters to a session request |
+//! | `code_swap` | changed code is swapped into a session instead of a launch |
 //! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
 //! | `launch_config` | sessions as a configuration of launch.json describes them, with its tasks and its parts |
@@ -21,6 +22,7 @@
 
 mod breakpoints;
 mod cargo_test;
+mod code_swap;
 mod control;
 pub(super) mod convert;
 pub(in crate::supervisor) mod editor_session;

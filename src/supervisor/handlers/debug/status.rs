@@ -48,7 +48,8 @@ async fn full_status(
     let thread = |it: &ThreadInfo| {
         let reason = reasons.iter().find(|reason| reason.thread == Some(it.id));
         let stop_reason = reason.map(|reason| convert::stop_reason(reason, workspace));
-        ThreadStatus { thread_id: it.id.to_external(), name: it.name.clone(), stop_reason }
+        let ThreadInfo { name, state, holds, waits_for, .. } = it.clone();
+        ThreadStatus { thread_id: it.id.to_external(), name, stop_reason, state, holds, waits_for }
     };
     let mut known = known_status(managed);
     for target in &mut known.targets {

@@ -1,0 +1,129 @@
+//! What a text may go on with: variables, fields and methods, as the frame knows them. No code of the program runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::expression::evaluator::Evaluator;
+use super::expression::parser::parse_expression;
+use super::java_vm::{JavaClass, SYNTHETIC};
+use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::signatures::{method_types, parameter_names, short_type_name};
+use crate::dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
+
+/// How many are offered.
+const MAX_ITEMS: usize = 200;
+
+impl JavaSession {
+    /// What the text before the column, from 1 and in UTF-16 code units, may go on with.
+    pub async fn completions(&self, arguments: CompletionsArguments) -> Result<CompletionsResponse, RequestFailure> {
+        let spot = match arguments.frame_id {
+            Some(id) => self.frame_spot(id)?,
+            None => self.any_spot()?,
+        };
+        let before = text_before(&arguments.text, arguments.column);
+        let (receiver, begun) = split_completed(&before);
+        let items = match receiver {
+            Some(receiver) => self.members_of(spot, receiver).await?,
+            None => self.names_in_frame(spot).await?,
+        };
+        let fits = |item: &CompletionItem| item.label.to_lowercase().starts_with(&begun.to_lowercase());
+        let length = begun.encode_utf16().count() as i64;
+        let mut targets: Vec<CompletionItem> = items.into_iter().filter(fits).take(MAX_ITEMS).collect();
+        targets.iter_mut().for_each(|item| (item.start, item.length) = (Some(arguments.column - length), Some(length)));
+        Ok(CompletionsResponse { targets })
+    }
+
+    /// The fields and methods behind a dot. What has effects, as a call may, is not evaluated.
+    async fn members_of(&self, spot: FrameSpot, receiver: &str) -> Result<Vec<CompletionItem>, RequestFailure> {
+        let expression = parse_expression(receiver)?;
+        if !expression.is_without_effect() {
+            return Ok(Vec::new());
+        }
+        let operand = Evaluator::evaluate_in(self, spot, &expression).await;
+        let class = match operand.ok().and_then(|operand| operand.value()).and_then(|value| value.as_object()) {
+            Some(object) if !object.id.is_null() => Some(self.vm.class_of(object.id).await?),
+            // No value: the name of a class, perhaps.
+            _ => Evaluator::new(self, spot).find_class(receiver).await.ok().flatten(),
+        };
+        match class {
+            Some(class) => self.members_of_class(&class).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn names_in_frame(&self, spot: FrameSpot) -> Result<Vec<CompletionItem>, RequestFailure> {
+        let frame = self.read_frame(spot).await?;
+        let mut items = Vec::new();
+        if let Some(variables) = self.vm.variables(&frame.class, frame.location.method).await? {
+            let at = frame.location.index;
+            let is_seen = |it: &&crate::jdwp::commands::reference_types::VariableEntryOfMethod| {
+                it.index <= at && at < it.index + u64::from(it.length)
+            };
+            let seen = variables.variables.iter().filter(is_seen);
+            items.extend(seen.map(|it| item(&it.name, short_type_name(&it.signature), "variable")));
+        }
+        items.extend(self.members_of_class(&frame.class).await?);
+        Ok(items)
+    }
+
+    /// The fields and methods of a class and its ancestors, the nearest of each name.
+    async fn members_of_class(&self, class: &Arc<JavaClass>) -> Result<Vec<CompletionItem>, RequestFailure> {
+        let mut items: BTreeMap<String, CompletionItem> = BTreeMap::new();
+        for class in self.vm.ancestors(class).await? {
+            for field in self.vm.fields(&class).await?.iter().filter(|it| it.modifiers & SYNTHETIC == 0) {
+                let found = item(&field.name, short_type_name(&field.signature), "field");
+                items.entry(field.name.clone()).or_insert(found);
+            }
+            let is_callable = |name: &str| !name.starts_with('<') && !name.contains('$');
+            for method in self.vm.methods(&class).await?.iter().filter(|it| is_callable(&it.name)) {
+                let text = format!("{}({})", method.name, parameter_names(&method.signature));
+                let returned = short_type_name(method_types(&method.signature).1);
+                let found = CompletionItem { text: Some(method.name.clone()), ..item(&text, returned, "method") };
+                items.entry(text).or_insert(found);
+            }
+        }
+        Ok(items.into_values().collect())
+    }
+}
+
+fn item(label: &str, detail: String, kind: &str) -> CompletionItem {
+    let (label, kind) = (label.to_owned(), Some(kind.to_owned()));
+    CompletionItem { label, detail: Some(detail), kind, ..CompletionItem::default() }
+}
+
+fn text_before(text: &str, column: i64) -> String {
+    let count = usize::try_from(column - 1).unwrap_or(0);
+    String::from_utf16_lossy(&text.encode_utf16().take(count).collect::<Vec<u16>>())
+}
+
+/// What stands before the last dot, if there is one, and the name that has been begun.
+fn split_completed(before: &str) -> (Option<&str>, &str) {
+    let is_part = |c: char| c.is_alphanumeric() || "_$.[]".contains(c);
+    let start = before.char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(before.len(), |(at, _)| at);
+    match before[start..].rsplit_once('.') {
+        Some((receiver, begun)) if !receiver.is_empty() => (Some(receiver), begun),
+        Some((_, begun)) => (None, begun),
+        None => (None, &before[start..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_completed_is_the_name_before_the_column() {
+        let check = |before: &str, receiver: Option<&str>, begun: &str| {
+            assert_eq!(split_completed(before), (receiver, begun), "{before}");
+        };
+        check("tot", None, "tot");
+        check("a + order.it", Some("order"), "it");
+        check("f(this.lines[0].", Some("this.lines[0]"), "");
+        check("a.b.c", Some("a.b"), "c");
+        check("", None, "");
+        check("1 + ", None, "");
+        check(".x", None, "x");
+        assert_eq!(text_before("ä€b", 3), "ä€");
+        assert_eq!((text_before("ab", 0), text_before("ab", 9)), (String::new(), "ab".to_owned()));
+    }
+}

@@ -1,0 +1,139 @@
+//! Events of the virtual machine that are recorded and stop nothing: threads, classes, contention for monitors.
+//!
+//! Which kinds are captured is the client's to switch; at first those of threads. Of one kind only so many a second are
+//! reported, and the others counted: two threads can fight for a monitor a million times a second.
+
+use std::time::Instant;
+
+use super::breakpoints::JDK_PATTERNS;
+use super::session::{JavaSession, RequestFailure};
+use super::signatures::{short_type_name, type_name};
+use crate::dap::types::{CaptureEventsResponse, MonitorEvent};
+use crate::jdwp::commands::objects::TypeOfObject;
+use crate::jdwp::commands::reference_types::Signature;
+use crate::jdwp::commands::threads::ThreadName;
+use crate::jdwp::values::{CodeLocation, ObjectId, TaggedObject};
+use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, JdwpEvent, SetEventRequest, SuspendPolicy};
+
+/// The kinds that can be captured.
+const KINDS: [(&str, EventKind); 8] = [
+    ("threadStarted", EventKind::ThreadStart),
+    ("threadEnded", EventKind::ThreadDeath),
+    ("classPrepare", EventKind::ClassPrepare),
+    ("classUnload", EventKind::ClassUnload),
+    ("monitorContended", EventKind::MonitorContendedEnter),
+    ("monitorAcquired", EventKind::MonitorContendedEntered),
+    ("monitorWait", EventKind::MonitorWait),
+    ("monitorWaited", EventKind::MonitorWaited),
+];
+/// What is captured at first.
+const AT_FIRST: [&str; 2] = ["threadStarted", "threadEnded"];
+impl JavaSession {
+    /// Captures what is captured at first.
+    pub async fn capture_first_events(&self) -> Result<(), RequestFailure> {
+        let kinds: Vec<String> = AT_FIRST.iter().map(|kind| (*kind).to_owned()).collect();
+        self.capture_events(&kinds).await.map(drop)
+    }
+
+    /// Captures these kinds from now on, and no others. Errors: there is no such kind, the virtual machine has none.
+    pub async fn capture_events(&self, kinds: &[String]) -> Result<CaptureEventsResponse, RequestFailure> {
+        let names = KINDS.map(|(name, _)| name);
+        if let Some(unknown) = kinds.iter().find(|kind| !names.contains(&kind.as_str())) {
+            return Err(
+                format!("there are no events of the kind `{unknown}`: {} can be captured", names.join(", ")).into()
+            );
+        }
+        let is_wanted = |name: &str| kinds.iter().any(|kind| kind == name);
+        if !self.vm.capabilities.request_monitor_events && kinds.iter().any(|kind| kind.starts_with("monitor")) {
+            return Err("this virtual machine reports nothing of monitors".into());
+        }
+        let unwanted: Vec<(i32, EventKind)> = self.with_tables(|tables| {
+            let requests = &mut tables.captured.requests;
+            requests.extract_if(|_, (name, _)| !is_wanted(name)).map(|(request, (_, kind))| (request, kind)).collect()
+        });
+        for (request, kind) in unwanted {
+            self.vm.request(&ClearEventRequest { kind, request }).await?;
+        }
+        let known: Vec<&str> =
+            self.with_tables(|tables| tables.captured.requests.values().map(|(name, _)| *name).collect());
+        for (name, kind) in KINDS.into_iter().filter(|(name, _)| is_wanted(name) && !known.contains(name)) {
+            let modifiers = match kind {
+                EventKind::ClassPrepare | EventKind::ClassUnload => {
+                    JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())).to_vec()
+                }
+                _ => Vec::new(),
+            };
+            let request = self.vm.request(&SetEventRequest { kind, policy: SuspendPolicy::None, modifiers }).await?;
+            self.with_tables(|tables| tables.captured.requests.insert(request, (name, kind)));
+        }
+        let captured = KINDS.iter().filter(|(name, _)| is_wanted(name)).map(|(name, _)| (*name).to_owned());
+        Ok(CaptureEventsResponse { kinds: captured.collect() })
+    }
+
+    /// Reports an event that is captured, unless there are too many of its kind.
+    pub async fn report_captured(&self, event: &JdwpEvent) {
+        let (request, thread) = match event {
+            JdwpEvent::ClassPrepare { request, thread, .. } | JdwpEvent::Monitor { request, thread, .. } => {
+                (*request, Some(*thread))
+            }
+            JdwpEvent::ClassUnload { request, .. } => (*request, None),
+            _ => return,
+        };
+        let counted = self.with_tables(|tables| {
+            let (kind, _) = tables.captured.requests.get(&request).copied()?;
+            Some((kind, tables.captured.count_event(kind, Instant::now())))
+        });
+        let Some((kind, (is_reported, left_out))) = counted else { return };
+        if left_out > 0 {
+            self.send_monitor_event(kind, format!("… {left_out} more were not recorded"), None).await;
+        }
+        if is_reported {
+            let text = self.describe_captured(event).await;
+            self.send_monitor_event(kind, text, thread.filter(|thread| !thread.is_null())).await;
+        }
+    }
+
+    async fn send_monitor_event(&self, kind: &str, text: String, thread: Option<ObjectId>) {
+        let thread_id = thread.map(|thread| self.with_tables(|tables| tables.thread_id(thread)));
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&MonitorEvent { kind: kind.to_owned(), text, thread_id }).await;
+    }
+
+    /// What cannot be read any more, since nothing is suspended, is left out.
+    async fn describe_captured(&self, event: &JdwpEvent) -> String {
+        match event {
+            JdwpEvent::ClassPrepare { signature, .. } | JdwpEvent::ClassUnload { signature, .. } => {
+                type_name(signature)
+            }
+            JdwpEvent::Monitor { monitor, location, thread, .. } => {
+                let name_request = ThreadName { thread: *thread };
+                let (name, monitor, place) = tokio::join!(
+                    self.vm.request(&name_request),
+                    self.describe_monitor(*monitor),
+                    self.describe_place(*location)
+                );
+                let name = name.map(|name| format!(" by {name}")).unwrap_or_default();
+                format!("{monitor}{name}{}", place.map(|place| format!(" in {place}")).unwrap_or_default())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// `Lock (id=12)`
+    pub async fn describe_monitor(&self, monitor: TaggedObject) -> String {
+        let class = async {
+            let (_, class) = self.vm.request(&TypeOfObject { object: monitor.id }).await.ok()?;
+            self.vm.request(&Signature { class }).await.ok()
+        };
+        let class = class.await.map_or_else(|| "an object".to_owned(), |signature| short_type_name(&signature));
+        format!("{class} (id={})", monitor.id.0)
+    }
+
+    async fn describe_place(&self, at: CodeLocation) -> Option<String> {
+        let class = self.vm.class(at.class, at.type_tag).await.ok()?;
+        let method = self.vm.method(&class, at.method).await.ok()??;
+        let line = self.vm.line_at(&class, at.method, at.index).await.unwrap_or(0);
+        let line = if line > 0 { format!(":{line}") } else { String::new() };
+        Some(format!("{}.{}{line}", class.name(), method.name))
+    }
+}

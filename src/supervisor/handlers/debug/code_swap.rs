@@ -1,0 +1,41 @@
+//! A launch that swaps changed code into its session instead, where that is wanted and can be.
+
+use super::started_programs::StartedSession;
+use crate::api::debug::DebugLaunchParams;
+use crate::debug::CodeSwap;
+use crate::error::{Error, Result};
+use crate::supervisor::context::SupervisorContext;
+
+/// What became of a wish to swap code instead of a launch.
+pub enum SwapAttempt {
+    /// The session, which runs on.
+    Swapped(Box<StartedSession>),
+    /// Launched anew; with what is to be said of the swap, if one was wanted.
+    LaunchAnew(Option<String>),
+}
+
+/// Swaps changed code into the session of a restart, where that is wanted. Errors: the changed code does not compile.
+pub async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) -> Result<SwapAttempt> {
+    if !params.swap.unwrap_or_default() {
+        return Ok(SwapAttempt::LaunchAnew(None));
+    }
+    let Some(id) = &params.restart else {
+        let error = Error::usage("no session to swap code into was named");
+        return Err(error.hint("name `restart`: `tether debug launch --restart SESSION --swap`"));
+    };
+    let first = context.sessions.find_session(Some(id))?;
+    let note = match context.sessions.swap_code(&first).await? {
+        CodeSwap::Swapped(names) => format!("swapped into the running program: {}", names.join(", ")),
+        CodeSwap::Unchanged => "none of the loaded classes has changed: the program runs on as it was".to_owned(),
+        // Who attaches to a program does not launch it.
+        CodeSwap::Refused(reason) if first.is_attached() => {
+            let error = Error::other(format!("cannot swap the changed code into {id}")).because(reason);
+            return Err(error.hint("the program runs on as it was: start it anew, and attach to it again"));
+        }
+        CodeSwap::Refused(reason) => {
+            let note = format!("the changed code cannot be swapped into {id}: {reason}; it was launched anew");
+            return Ok(SwapAttempt::LaunchAnew(Some(note)));
+        }
+    };
+    Ok(SwapAttempt::Swapped(Box::new(StartedSession { first, notes: vec![note] })))
+}
