@@ -178,7 +178,7 @@ mod tests {
         let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone() };
         let read = folders.read_map(&root.join("out/a.js"), "a.js.map").unwrap();
         let source = root.join("src/a.ts");
-        assert_eq!(read.sources(), [source.clone()]);
+        assert_eq!(read.sources(), std::slice::from_ref(&source));
         let original = |line| read.original_place(line, 3).map(|place| (place.line, place.column));
         assert_eq!((original(0), original(1), original(2), original(9)), (None, Some((1, 0)), Some((3, 0)), None));
         assert_eq!(read.generated_place(&source, 1, 0), Some((1, 0)));
