@@ -96,7 +96,10 @@ pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) 
     let up = published.window.as_deref().ok_or_else(none)?;
     let (name, what, kind) = match part {
         WindowPart::Page => ("the window's page", page_target(up)?, "pwa-chrome"),
-        WindowPart::ExtensionHost => ("the window's extension host", extension_host_target(up)?, "pwa-node"),
+        WindowPart::ExtensionHost => {
+            let kind = if is_node(up) { "pwa-node" } else { "pwa-extensionHost" };
+            ("the window's extension host", extension_host_target(up)?, kind)
+        }
     };
     let mut fields = Map::new();
     if part == WindowPart::ExtensionHost && !is_node(up) {
