@@ -16,7 +16,8 @@
 //! | `serve_task` | the task of an adapter in this process |
 //! | `output_reader` | what the started process prints |
 //! | `java`, `node` | our own adapters for Java and Node, which run in this process |
-//! | `launch_fields`, `hit_condition` | what these have in common: arguments, conditions on counts |
+//! | `conversation`, `launch_fields`, `debuggee_process` | what these have in common: conversations, arguments, processes |
+//! | `hit_condition`, `log_message`, `request_failure` | 〃: conditions on counts, log messages, failures |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
 //! | `exit_report` | how a program has exited, by the report of its adapter |
 //!
@@ -25,7 +26,9 @@
 mod adapter;
 mod child_listener;
 mod connect;
+mod conversation;
 mod debug_target;
+mod debuggee_process;
 mod discovery;
 mod exit_reason;
 mod exit_report;
@@ -35,8 +38,10 @@ mod java;
 mod launch_fields;
 mod launch_plan;
 mod listener_owner;
+mod log_message;
 mod node;
 mod output_reader;
+mod request_failure;
 mod rows;
 mod scratch_folder;
 mod select;

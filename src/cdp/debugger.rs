@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::types::{CdpCommand, EvaluateResult, RemoteObject, StackTrace, command, received};
 
 command!(
-    /// Instead of a URL, a regular expression that matches the whole of it may be sent.
+    /// In the scripts with that URL, now and later.
     SetBreakpointByUrl, "Debugger.setBreakpointByUrl", SetBreakpointByUrlResult, {
         url: String,
         line_number: i64,
@@ -67,8 +67,6 @@ command!(
         call_frame_id: String,
         expression: String,
         object_group: String,
-        generate_preview: bool,
-        return_by_value: bool,
         throw_on_side_effect: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
@@ -79,8 +77,6 @@ command!(
     EvaluateInGlobalScope, "Runtime.evaluate", EvaluateResult, {
         expression: String,
         object_group: String,
-        generate_preview: bool,
-        return_by_value: bool,
         throw_on_side_effect: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
@@ -197,12 +193,6 @@ received! {
         value: Option<RemoteObject>,
         get: Option<RemoteObject>,
         set: Option<RemoteObject>,
-        #[serde(default)]
-        enumerable: bool,
-        /// The getter has thrown.
-        #[serde(default)]
-        was_thrown: bool,
-        symbol: Option<RemoteObject>,
     }
 
     /// CDP's `Runtime.InternalPropertyDescriptor`.
@@ -218,8 +208,6 @@ received! {
         url: String,
         #[serde(default, rename = "sourceMapURL")]
         source_map_url: String,
-        #[serde(default)]
-        start_line: i64,
     }
 
     /// `Debugger.paused`
@@ -241,8 +229,6 @@ received! {
         #[serde(default)]
         function_name: String,
         location: ScriptLocation,
-        #[serde(default)]
-        url: String,
         #[serde(default)]
         scope_chain: Vec<PausedScope>,
         this: Option<RemoteObject>,
@@ -274,8 +260,6 @@ received! {
     struct NodeWorkerInfo {
         #[serde(default)]
         title: String,
-        #[serde(default)]
-        url: String,
     }
 
     /// `NodeWorker.receivedMessageFromWorker`

@@ -1,5 +1,5 @@
-//! One debugged target of a connection: the connection's own, one of its flat sessions, or a worker of Node, whose messages
-//! are wrapped in those of its parent.
+//! One debugged target of a connection: the connection's own, or a worker of Node, whose messages are wrapped in those of
+//! its parent.
 //!
 //! Does not depend on particular commands.
 
@@ -19,8 +19,6 @@ use crate::wire::pending::PendingRequests;
 pub enum CdpSession {
     /// The connection's own target.
     Own(CdpClient),
-    /// A flat session of a browser.
-    Flat(CdpClient, Arc<str>),
     Worker(Arc<WorkerSession>),
 }
 
@@ -36,16 +34,7 @@ impl CdpSession {
     pub async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
         match self {
             CdpSession::Own(client) => client.call(None, command, deadline).await,
-            CdpSession::Flat(client, session) => client.call(Some(session), command, deadline).await,
             CdpSession::Worker(worker) => worker.call(command, deadline).await,
-        }
-    }
-
-    /// Whether its connection has ended, or the worker has.
-    pub fn is_closed(&self) -> bool {
-        match self {
-            CdpSession::Own(client) | CdpSession::Flat(client, _) => client.is_closed(),
-            CdpSession::Worker(worker) => worker.pending.is_closed() || worker.parent.is_closed(),
         }
     }
 }

@@ -3,19 +3,10 @@
 // Needs in the environment: TETHER, the path of the binary; TESTSUPPORT, the folder of @vscode/debugadapter-testsupport.
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { promisify } from 'node:util';
+import { test } from 'node:test';
 
-const { TETHER, TESTSUPPORT } = process.env;
-const { DebugClient } = createRequire(import.meta.url)(TESTSUPPORT);
-const run = promisify(execFile);
+import { AdapterStage, commandLines } from './adapter_stage.mjs';
 
 const SOURCE = `function twice(order) {
   const total = order * 2;
@@ -36,97 +27,50 @@ try {
 process.exitCode = 3;
 `;
 
-let folder, program, adapter, port, client;
+const stage = new AdapterStage('node', 'app.js', SOURCE);
 
-/** The line that has the marker. */
-const line = (marker) => SOURCE.split('\n').findIndex((text) => text.endsWith(`// ${marker}`)) + 1;
-const at = (marker) => ({ path: program, line: line(marker) });
-
-before(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'node-')));
-  program = join(folder, 'app.js');
-  await writeFile(program, SOURCE);
-  adapter = spawn(TETHER, ['dap', 'node', '--listen', '0'], { stdio: ['ignore', 'pipe', 'inherit'], cwd: folder });
-  const [first] = await once(createInterface(adapter.stdout), 'line');
-  port = Number(first.match(/^DAP server listening at: 127\.0\.0\.1:(\d+)$/)[1]);
-});
-
-after(async () => {
-  adapter.kill('SIGTERM');
-  await once(adapter, 'exit');
-  await rm(folder, { recursive: true });
-});
-
-beforeEach(async () => {
-  client = new DebugClient('', '', 'node');
-  client.defaultTimeout = 30_000;
-  await client.start(port);
-});
-
-// A second `disconnect` would have no answer.
-afterEach(() => client?.stop());
-
-/** Launches the program with these breakpoints, and waits for the first stop. */
-async function stopAt(reason, marker, { filters = [], condition } = {}) {
-  await Promise.all([
-    client.waitForEvent('initialized').then(async () => {
-      const breakpoints = reason === 'breakpoint' ? [{ line: line(marker), condition }] : [];
-      await client.setBreakpointsRequest({ source: { path: program }, breakpoints });
-      await client.setExceptionBreakpointsRequest({ filters });
-      await client.configurationDoneRequest();
-    }),
-    client.launch({ program, cwd: folder }),
-    client.assertStoppedLocation(reason, at(marker)),
-  ]);
-  const { threads } = (await client.threadsRequest()).body;
+/** Launches the program, waits for the first stop, and returns the id of its only thread. */
+async function stopAt(...where) {
+  const threads = await stage.stopAt(...where);
   assert.equal(threads.length, 1);
   return threads[0].id;
 }
 
-/** The locals of the innermost frame, by their names. */
-async function locals(threadId) {
-  const { stackFrames } = (await client.stackTraceRequest({ threadId })).body;
-  const { scopes } = (await client.scopesRequest({ frameId: stackFrames[0].id })).body;
-  const reference = scopes[0].variablesReference;
-  const { variables } = (await client.variablesRequest({ variablesReference: reference })).body;
-  return { frameId: stackFrames[0].id, reference, values: Object.fromEntries(variables.map((it) => [it.name, it.value])) };
-}
-
 test('a breakpoint is hit, and the program is stepped through', async () => {
   const threadId = await stopAt('breakpoint', 'CALL');
-  await Promise.all([client.stepInRequest({ threadId }), client.assertStoppedLocation('step', { path: program, line: 2 })]);
-  await Promise.all([client.nextRequest({ threadId }), client.assertStoppedLocation('step', { path: program, line: 3 })]);
-  await Promise.all([client.nextRequest({ threadId }), client.assertStoppedLocation('step', at('STOP'))]);
+  await Promise.all([stage.client.stepInRequest({ threadId }), stage.client.assertStoppedLocation('step', { path: stage.program, line: 2 })]);
+  await Promise.all([stage.client.nextRequest({ threadId }), stage.client.assertStoppedLocation('step', { path: stage.program, line: 3 })]);
+  await Promise.all([stage.client.nextRequest({ threadId }), stage.client.assertStoppedLocation('step', stage.at('STOP'))]);
   // The engine stops at the next statement: the rest of the call's line is none.
-  await Promise.all([client.stepOutRequest({ threadId }), client.assertStoppedLocation('step', at('AFTER'))]);
+  await Promise.all([stage.client.stepOutRequest({ threadId }), stage.client.assertStoppedLocation('step', stage.at('AFTER'))]);
 });
 
 test('variables are read and set, and expressions are evaluated', async () => {
   const threadId = await stopAt('breakpoint', 'STOP', { condition: 'order === 2' });
-  const { frameId, reference, values } = await locals(threadId);
+  const { frameId, reference, values } = await stage.locals(threadId);
   assert.deepEqual([values.order, values.total], ['2', '4']);
-  const set = await client.setVariableRequest({ variablesReference: reference, name: 'result', value: 'order + 40' });
+  const set = await stage.client.setVariableRequest({ variablesReference: reference, name: 'result', value: 'order + 40' });
   assert.equal(set.body.value, '42');
-  const evaluated = await client.evaluateRequest({ expression: 'result + 1', frameId });
+  const evaluated = await stage.client.evaluateRequest({ expression: 'result + 1', frameId });
   assert.deepEqual([evaluated.body.result, evaluated.body.type], ['43', 'number']);
-  await assert.rejects(client.evaluateRequest({ expression: 'nothing.here', frameId }), /nothing is not defined/);
+  await assert.rejects(stage.client.evaluateRequest({ expression: 'nothing.here', frameId }), /nothing is not defined/);
 });
 
 test('an exception stops with its class and message', async () => {
   const threadId = await stopAt('exception', 'THROW', { filters: ['caught'] });
-  const { body } = await client.exceptionInfoRequest({ threadId });
+  const { body } = await stage.client.exceptionInfoRequest({ threadId });
   assert.equal(body.exceptionId, 'TypeError');
   assert.equal(body.details.message, 'no 12');
 });
 
 test('the end of the program has its exit code and all of its output', async () => {
   const output = [];
-  client.on('output', (event) => event.body.category === 'stdout' && output.push(event.body.output));
+  stage.client.on('output', (event) => event.body.category === 'stdout' && output.push(event.body.output));
   const [exited] = await Promise.all([
-    client.waitForEvent('exited'),
-    client.waitForEvent('terminated'),
-    client.configurationSequence(),
-    client.launch({ program, cwd: folder }),
+    stage.client.waitForEvent('exited'),
+    stage.client.waitForEvent('terminated'),
+    stage.client.configurationSequence(),
+    stage.client.launch({ program: stage.program, cwd: stage.folder }),
   ]);
   assert.equal(exited.body.exitCode, 3);
   assert.equal(output.join(''), '2\n6\n12\ncaught\n');
@@ -135,15 +79,15 @@ test('the end of the program has its exit code and all of its output', async () 
 test('a program is ended on request', async () => {
   const threadId = await stopAt('breakpoint', 'CALL');
   assert.ok(threadId > 0);
-  await client.disconnectRequest({ terminateDebuggee: true });
-  client = undefined;
-  const { stdout } = await run('ps', ['-eo', 'args']);
-  assert.ok(!stdout.split('\n').some((it) => it.endsWith(program)), stdout);
+  await stage.client.disconnectRequest({ terminateDebuggee: true });
+  stage.client = undefined;
+  const lines = await commandLines();
+  assert.ok(!lines.some((it) => it.endsWith(stage.program)), lines.join('\n'));
 });
 
 test('what cannot be launched says why', async () => {
-  await client.initializeRequest();
-  await assert.rejects(client.launchRequest({ cwd: folder }), /there is no `program` and no `runtimeExecutable`/);
-  const missing = join(folder, 'missing.js');
-  await assert.rejects(client.launchRequest({ program: missing, cwd: folder }), /no such file/);
+  await stage.client.initializeRequest();
+  await assert.rejects(stage.client.launchRequest({ cwd: stage.folder }), /there is no `program` and no `runtimeExecutable`/);
+  const missing = join(stage.folder, 'missing.js');
+  await assert.rejects(stage.client.launchRequest({ program: missing, cwd: stage.folder }), /no such file/);
 });

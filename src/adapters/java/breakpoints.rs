@@ -15,9 +15,10 @@ use super::breakpoint_table::{
     is_class_named,
 };
 use super::java_vm::JavaClass;
-use super::session::{JavaSession, RequestFailure};
+use super::session::JavaSession;
 use super::signatures::{is_jdk_class, package_path};
 use super::sources::read_header;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
 use crate::jdwp::commands::virtual_machine::AllClassesWithGeneric;
 use crate::jdwp::values::{CodeLocation, ReferenceTypeId, TYPE_ARRAY};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::java_vm::{JavaClass, SYNTHETIC};
-use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::session::{FrameSpot, JavaSession};
 use super::signatures::{method_types, parameter_names, short_type_name};
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
 
 /// How many are offered.

@@ -10,9 +10,10 @@ use super::expression::parser::parse_expression;
 use super::expression::scope::VariablePlace;
 use super::expression::syntax::JavaExpression;
 use super::java_vm::{JavaClass, STATIC};
-use super::session::{FrameSpot, JavaSession, RequestFailure, ValueContainer};
+use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::stop_conditions::parse_conditions;
 use super::value_text::quote_text;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{
     DapExceptionDetails, DapVariable, DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse,
     EvaluateArguments, EvaluateResponse, ExceptionInfoResponse, SetVariableArguments, SetVariableResponse,

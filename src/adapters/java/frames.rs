@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::future::{join_all, try_join_all};
 
 use super::java_vm::JavaClass;
-use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::session::{FrameSpot, JavaSession};
 use super::signatures::is_jdk_class;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
 use crate::jdwp::commands::reference_types::DeclaredMethod;
 use crate::jdwp::commands::threads::{

@@ -1,51 +1,30 @@
 //! The process of a launched program: started so that it connects to us, its output, its end.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tracing::warn;
 
 use super::compiled_source::{RunnableClass, join_paths, output_folders, prepare_source};
 use super::launch_arguments::{JavaLaunch, JavaProgramKind};
 use crate::adapters::connect::accept_own_user;
-use crate::adapters::output_reader::{OutputPiece, OutputReader, OutputStream};
+use crate::adapters::debuggee_process::{DebuggeeProcess, debuggee_environment};
+use crate::adapters::output_reader::OutputPiece;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, OutputPipes, PipedProcess, Process, ProcessExit};
 
 /// How long a virtual machine may take to connect to us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the rest of the output is read after the exit.
-const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Between SIGTERM and SIGKILL.
-const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(500);
-
-/// A launched program. It is killed when this is dropped, except after [`JavaProgram::detach`].
+/// A launched program.
 pub struct JavaProgram {
-    pub process: Process,
+    pub debuggee: DebuggeeProcess,
     /// The class with `main`; none: a jar says which.
     pub main_class: Option<String>,
     /// The folders of its classes; empty: its virtual machine says which.
     pub class_paths: Vec<PathBuf>,
-    launch_id: String,
-    output_reader: OutputReader,
-    pipes: Option<OutputPipes>,
     folder: Option<TempDir>,
-    is_released: bool,
-}
-
-impl Drop for JavaProgram {
-    fn drop(&mut self) {
-        if !self.is_released {
-            process::kill_launch(&self.launch_id);
-            self.process.signal_group(Signal::KILL);
-        }
-    }
 }
 
 /// Starts a program, and waits until its virtual machine has connected to us. Errors: it cannot be compiled or started, or
@@ -61,35 +40,15 @@ pub async fn launch_program(
     let agent = format!("-agentlib:jdwp=transport=dt_socket,server=n,suspend=y,address={address}");
     let mut argv = vec![launch.java.clone().into_os_string(), agent.into()];
     argv.extend(command);
-    let PipedProcess { process, stdout, stderr, .. } =
-        process::spawn_piped(&argv, &launch.cwd, &program_environment(launch, launch_id), false)?;
-    let pipes = OutputPipes::duplicate(&stdout, &stderr).ok();
-    let (output_reader, output) = OutputReader::new();
-    output_reader.read_stream(OutputStream::Stdout, stdout, |_| {});
-    output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
+    let environment = debuggee_environment(&launch.env, launch_id);
+    let (debuggee, output) = DebuggeeProcess::spawn(&argv, &launch.cwd, &environment, launch_id)?;
     let (class, class_paths, folder) =
         runnable.map_or_else(Default::default, |it| (Some(it.class), it.class_paths, it.folder));
-    let launch_id = launch_id.to_owned();
-    let program = JavaProgram {
-        process,
-        main_class: class,
-        class_paths,
-        launch_id,
-        output_reader,
-        pipes,
-        folder,
-        is_released: false,
-    };
-    let name = launch.java.display();
+    let program = JavaProgram { debuggee, main_class: class, class_paths, folder };
+    let name = launch.java.display().to_string();
     tokio::select! {
         accepted = accept_own_user(&listener) => Ok((program, output, accepted.doing(doing)?)),
-        exit = program.process.wait_for_exit() => {
-            program.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
-            let tail = program.output_reader.tail();
-            let error = Error::other(format!("{name} exited before it could be debugged"));
-            let tail = if tail.is_empty() { " and printed nothing".to_owned() } else { format!("; its output:\n{tail}") };
-            Err(error.because(format!("it {exit}{tail}")))
-        }
+        error = program.debuggee.wait_for_early_exit(&name) => Err(error),
         () = tokio::time::sleep(CONNECT_TIMEOUT) => {
             let within = humantime::format_duration(CONNECT_TIMEOUT);
             Err(Error::new(ErrorKind::TimedOut, format!("{name} has not connected within {within}")))
@@ -140,40 +99,7 @@ async fn build_command(launch: &JavaLaunch, scratch: &str) -> Result<(Vec<OsStri
     Ok((argv, runnable))
 }
 
-fn program_environment(launch: &JavaLaunch, launch_id: &str) -> BTreeMap<OsString, OsString> {
-    let mut env = process::clean_environment::<&str, &str>([]);
-    for (name, value) in &launch.env {
-        match value {
-            Some(value) => env.insert(name.into(), value.into()),
-            None => env.remove(OsStr::new(name)),
-        };
-    }
-    env.insert(process::LAUNCH_ID.into(), launch_id.into());
-    env
-}
-
 impl JavaProgram {
-    /// How it has exited, once the rest of its output has been read.
-    pub async fn wait_for_end(&self) -> ProcessExit {
-        let exit = self.process.wait_for_exit().await;
-        self.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
-        exit
-    }
-
-    /// Ends the program and everything that it has started. A stopped program is killed: it would run on to handle
-    /// SIGTERM.
-    pub async fn stop(mut self, is_stopped: bool) {
-        if is_stopped {
-            self.process.signal_group(Signal::KILL);
-        }
-        let stopped = process::stop_tree(&self.process, async { false }, EXIT_GRACE_PERIOD).await;
-        let swept = process::sweep_launch(&self.launch_id, None, Duration::ZERO).await;
-        for error in [stopped.err().map(|it| it.to_string()), swept.err().map(|it| it.to_string())].iter().flatten() {
-            warn!("cannot stop the program: {error}");
-        }
-        self.is_released = true;
-    }
-
     /// The folder that its classes were compiled into for this run.
     pub fn compiled_folder(&self) -> Option<PathBuf> {
         self.folder.as_ref().map(|folder| folder.path().to_owned())
@@ -181,10 +107,7 @@ impl JavaProgram {
 
     /// Lets the program run on; its output is still read.
     pub fn detach(mut self) {
-        self.is_released = true;
-        if let Some(Err(error)) = self.pipes.as_ref().map(OutputPipes::leave_readers) {
-            warn!("{error}");
-        }
+        self.debuggee.detach();
         // It still loads its classes from there.
         self.folder.take().map(TempDir::keep);
     }

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use super::breakpoints::JDK_PATTERNS;
-use super::session::{JavaSession, RequestFailure};
+use super::session::JavaSession;
 use super::signatures::{short_type_name, type_name};
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{CaptureEventsResponse, MonitorEvent};
 use crate::jdwp::commands::objects::TypeOfObject;
 use crate::jdwp::commands::reference_types::Signature;

@@ -2,21 +2,20 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
 use super::breakpoints::{WantedStop, line_place};
-use super::session::{JavaSession, RequestFailure};
+use super::session::JavaSession;
 use super::stop_conditions::parse_conditions;
+use crate::adapters::conversation::{exception_filter, read_request, to_body};
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{
     CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments,
-    EvaluateArguments, ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments,
-    ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
-    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
-    StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse,
-    VariablesArguments, VariablesResponse,
+    EvaluateArguments, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments, ScopesResponse,
+    SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments,
+    SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments,
+    StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::jdwp::values::ReferenceTypeId;
@@ -32,11 +31,6 @@ pub fn is_evaluating(command: &str) -> bool {
 
 /// What this adapter can do.
 pub fn capabilities() -> DapCapabilities {
-    let filter = |filter: &str, label: &str, default: bool| ExceptionBreakpointsFilter {
-        filter: filter.to_owned(),
-        label: label.to_owned(),
-        default,
-    };
     let able = [
         "supportsConfigurationDoneRequest",
         "supportsFunctionBreakpoints",
@@ -62,9 +56,9 @@ pub fn capabilities() -> DapCapabilities {
     let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
     DapCapabilities {
         exception_breakpoint_filters: vec![
-            filter("caught", "Caught exceptions", false),
-            filter("uncaught", "Uncaught exceptions", true),
-            filter("vmDeath", "End of the virtual machine", false),
+            exception_filter("caught", "Caught exceptions", false),
+            exception_filter("uncaught", "Uncaught exceptions", true),
+            exception_filter("vmDeath", "End of the virtual machine", false),
         ],
         others,
     }
@@ -82,36 +76,38 @@ impl JavaSession {
     async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
             "threads" => to_body(ThreadsResponse { threads: self.list_threads().await? }),
-            "stackTrace" => to_body(self.stack_trace(read::<StackTraceArguments>(request)?).await?),
+            "stackTrace" => to_body(self.stack_trace(read_request::<StackTraceArguments>(request)?).await?),
             "scopes" => {
-                let ScopesArguments { frame_id } = read(request)?;
+                let ScopesArguments { frame_id } = read_request(request)?;
                 to_body(ScopesResponse { scopes: self.scopes(frame_id).await? })
             }
             "variables" => {
-                let arguments: VariablesArguments = read(request)?;
+                let arguments: VariablesArguments = read_request(request)?;
                 to_body(VariablesResponse { variables: self.variables(arguments).await? })
             }
-            "evaluate" => to_body(self.evaluate(read::<EvaluateArguments>(request)?).await?),
-            "setVariable" => to_body(self.set_variable(read::<SetVariableArguments>(request)?).await?),
+            "evaluate" => to_body(self.evaluate(read_request::<EvaluateArguments>(request)?).await?),
+            "setVariable" => to_body(self.set_variable(read_request::<SetVariableArguments>(request)?).await?),
             "setExpression" => {
-                let SetExpressionArguments { expression, value, frame_id } = read(request)?;
+                let SetExpressionArguments { expression, value, frame_id } = read_request(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
             "stepInTargets" => {
-                let StepInTargetsArguments { frame_id } = read(request)?;
+                let StepInTargetsArguments { frame_id } = read_request(request)?;
                 to_body(self.step_in_targets(frame_id).await?)
             }
-            "completions" => to_body(self.completions(read(request)?).await?),
+            "completions" => to_body(self.completions(read_request(request)?).await?),
             "redefineClasses" => to_body(self.redefine_classes().await?),
             "captureEvents" => {
-                let CaptureEventsArguments { kinds } = read(request)?;
+                let CaptureEventsArguments { kinds } = read_request(request)?;
                 to_body(self.capture_events(&kinds).await?)
             }
             "exceptionInfo" => {
-                let ExceptionInfoArguments { thread_id } = read(request)?;
+                let ExceptionInfoArguments { thread_id } = read_request(request)?;
                 to_body(self.exception_info(thread_id).await?)
             }
-            "dataBreakpointInfo" => to_body(self.data_info(read::<DataBreakpointInfoArguments>(request)?).await?),
+            "dataBreakpointInfo" => {
+                to_body(self.data_info(read_request::<DataBreakpointInfoArguments>(request)?).await?)
+            }
             _ => self.handle_control(request).await,
         }
     }
@@ -120,43 +116,43 @@ impl JavaSession {
     async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
             "continue" => {
-                let ContinueArguments { thread_id } = read(request)?;
+                let ContinueArguments { thread_id } = read_request(request)?;
                 let all = self.continue_thread(thread_id).await?;
                 return to_body(ContinueResponse { all_threads_continued: Some(all) });
             }
             "next" => {
-                let NextArguments { thread_id } = read(request)?;
+                let NextArguments { thread_id } = read_request(request)?;
                 self.step_line(thread_id, StepDepth::Over).await?;
             }
             "stepIn" => {
-                let StepInArguments { thread_id, target_id } = read(request)?;
+                let StepInArguments { thread_id, target_id } = read_request(request)?;
                 match target_id {
                     Some(target) => self.step_into_target(thread_id, target).await?,
                     None => self.step_line(thread_id, StepDepth::Into).await?,
                 }
             }
             "stepOut" => {
-                let StepOutArguments { thread_id } = read(request)?;
+                let StepOutArguments { thread_id } = read_request(request)?;
                 self.step_line(thread_id, StepDepth::Out).await?;
             }
             "pause" => {
-                let PauseArguments { thread_id } = read(request)?;
+                let PauseArguments { thread_id } = read_request(request)?;
                 self.pause(thread_id).await?;
             }
             "restartFrame" => {
-                let ScopesArguments { frame_id } = read(request)?;
+                let ScopesArguments { frame_id } = read_request(request)?;
                 self.restart_frame(frame_id).await?;
             }
-            "setBreakpoints" => return self.set_line_breakpoints(read(request)?).await,
-            "setFunctionBreakpoints" => return self.set_function_breakpoints(read(request)?).await,
+            "setBreakpoints" => return self.set_line_breakpoints(read_request(request)?).await,
+            "setFunctionBreakpoints" => return self.set_function_breakpoints(read_request(request)?).await,
             "setDataBreakpoints" => {
-                let SetDataBreakpointsArguments { breakpoints } = read(request)?;
+                let SetDataBreakpointsArguments { breakpoints } = read_request(request)?;
                 let wanted = breakpoints.iter().map(|it| self.wanted_field(it)).collect();
                 let is_data = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Field { .. });
                 let breakpoints = self.replace_breakpoints(|entry| is_data(&entry.kind), wanted).await?;
                 return to_body(SetBreakpointsResponse { breakpoints });
             }
-            "setExceptionBreakpoints" => self.set_exception_filters(read(request)?).await?,
+            "setExceptionBreakpoints" => self.set_exception_filters(read_request(request)?).await?,
             other => return Err(format!("{other} is not supported here").into()),
         }
         Ok(json!({}))
@@ -220,13 +216,4 @@ impl JavaSession {
         }
         Ok(())
     }
-}
-
-fn read<T: DeserializeOwned>(request: &IncomingRequest) -> Result<T, RequestFailure> {
-    let command = &request.command;
-    request.read_arguments().map_err(|cause| RequestFailure(format!("{command} has bad arguments: {cause}")))
-}
-
-fn to_body(body: impl Serialize) -> Result<Value, RequestFailure> {
-    serde_json::to_value(body).map_err(|cause| RequestFailure(cause.to_string()))
 }

@@ -6,8 +6,9 @@
 use futures_util::future::join_all;
 
 use super::breakpoints::JDK_PATTERNS;
-use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::session::{FrameSpot, JavaSession};
 use super::signatures::is_jdk_class;
+use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::objects::EnableCollection;
 use crate::jdwp::commands::threads::{PopFrames, ResumeThread};
 use crate::jdwp::commands::virtual_machine::{ResumeAll, SuspendAll};

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -27,9 +26,13 @@ use super::requests::{capabilities, is_evaluating};
 use super::session::JavaSession;
 use super::sources::SourceFolders;
 use crate::adapters::ServeContext;
+use crate::adapters::conversation::{
+    NextMove, next_start, output_event, requested_termination, respond_to_start, wait_for_disconnect,
+};
 use crate::adapters::output_reader::OutputPiece;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{
-    AttachArguments, DapModule, ExitedEvent, InitializedEvent, LaunchArguments, ModuleEvent, OutputEvent, ProcessEvent,
+    AttachArguments, DapModule, ExitedEvent, InitializedEvent, LaunchArguments, ModuleEvent, ProcessEvent,
     TerminatedEvent, VIRTUAL_MACHINE,
 };
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
@@ -58,12 +61,6 @@ struct StartedSession {
     tasks: JoinSet<()>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DisconnectRequest {
-    terminate_debuggee: Option<bool>,
-}
-
 async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
     let Some(started) = start_session(&dap, &mut inbox, &context.launch_id).await else { return };
     // A client that leaves at once has left.
@@ -75,36 +72,19 @@ async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
 /// Handles requests until a program is launched or attached to. `None`: the client has left.
 async fn start_session(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -> Option<StartedSession> {
     loop {
-        let request = match inbox.next().await? {
-            DapIncoming::Request(request) => request,
-            _ => continue,
+        let request = next_start(inbox, &capabilities()).await?;
+        let starting = async {
+            match request.command.as_str() {
+                "launch" => launch(dap, &request, launch_id).await,
+                _ => attach(dap, &request, launch_id).await,
+            }
         };
-        let started = match request.command.as_str() {
-            "initialize" => {
-                request.respond(&capabilities());
-                continue;
-            }
-            "launch" => tokio::select! {
-                started = launch(dap, &request, launch_id) => started,
-                _ = dap.wait_closed() => return None,
-            },
-            "attach" => tokio::select! {
-                started = attach(dap, &request, launch_id) => started,
-                _ = dap.wait_closed() => return None,
-            },
-            "disconnect" | "terminate" => {
-                request.respond(&json!({}));
-                return None;
-            }
-            // Dropping it refuses it.
-            _ => continue,
+        let started = tokio::select! {
+            started = starting => started,
+            _ = dap.wait_closed() => return None,
         };
-        match started {
-            Ok(started) => {
-                request.respond(&json!({}));
-                return Some(started);
-            }
-            Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
+        if let Some(started) = respond_to_start(request, started) {
+            return Some(started);
         }
     }
 }
@@ -137,7 +117,7 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
         ..CodeOrigin::default()
     };
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
-    let system_process_id = Some(i64::from(program.process.pid()));
+    let system_process_id = Some(i64::from(program.debuggee.process.pid()));
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
     started.program = Some(program);
@@ -152,7 +132,7 @@ async fn attach(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let opened = open_attached(&attach.target, is_host_named).await?;
     let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
     let started = begin_session(dap, opened, sources, launch_id).await?;
-    let failed = |failure: super::session::RequestFailure| Error::other("cannot list the threads").because(failure.0);
+    let failed = |failure: RequestFailure| Error::other("cannot list the threads").because(failure.0);
     started.session.list_threads().await.map_err(failed)?;
     started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
     report_unknown(&started.session, &attach.unknown).await;
@@ -194,15 +174,6 @@ async fn begin_session(
     Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
 }
 
-/// How the conversation goes on after a message.
-enum Progress {
-    GoOn,
-    /// The virtual machine has ended, or the connection to it.
-    Ended,
-    Disconnect(IncomingRequest),
-    ClientGone,
-}
-
 impl StartedSession {
     /// Waits until a launched virtual machine reports that it has started, and is suspended.
     async fn wait_for_start(&mut self) -> Result<()> {
@@ -223,22 +194,22 @@ impl StartedSession {
     async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         loop {
             match self.next_message(inbox).await {
-                Progress::GoOn => {}
-                Progress::Ended => return self.report_end(inbox, context).await,
-                Progress::Disconnect(request) => return self.disconnect(request).await,
-                Progress::ClientGone => return self.leave(None).await,
+                NextMove::GoOn => {}
+                NextMove::Ended => return self.report_end(inbox, context).await,
+                NextMove::Disconnect(request) => return self.disconnect(request).await,
+                NextMove::ClientGone => return self.leave(None).await,
             }
         }
     }
 
-    async fn next_message(&mut self, inbox: &mut DapInbox) -> Progress {
+    async fn next_message(&mut self, inbox: &mut DapInbox) -> NextMove {
         tokio::select! {
             biased; // what the program did comes before what is requested of it
             composite = self.events.next() => match composite {
-                None => Progress::Ended,
+                None => NextMove::Ended,
                 Some(Err(error)) => {
                     self.session.print("important", &format!("{error}\n")).await;
-                    Progress::GoOn
+                    NextMove::GoOn
                 }
                 Some(Ok(composite)) => {
                     let handled = self.session.handle_events(composite).await;
@@ -253,25 +224,25 @@ impl StartedSession {
                         Ok(None) => {}
                         failed => print_failure(&session, failed.map(drop)).await,
                     }
-                    Progress::GoOn
+                    NextMove::GoOn
                 }
             },
             incoming = inbox.next() => match incoming {
                 Some(DapIncoming::Request(request)) => self.handle_request(request).await,
-                Some(_) => Progress::GoOn,
-                None => Progress::ClientGone,
+                Some(_) => NextMove::GoOn,
+                None => NextMove::ClientGone,
             },
             Some(piece) = self.output.recv() => {
                 self.send_output(piece).await;
-                Progress::GoOn
+                NextMove::GoOn
             }
-            Some(_) = self.tasks.join_next() => Progress::GoOn,
+            Some(_) = self.tasks.join_next() => NextMove::GoOn,
         }
     }
 
-    async fn handle_request(&mut self, request: IncomingRequest) -> Progress {
+    async fn handle_request(&mut self, request: IncomingRequest) -> NextMove {
         match request.command.as_str() {
-            "disconnect" | "terminate" => return Progress::Disconnect(request),
+            "disconnect" | "terminate" => return NextMove::Disconnect(request),
             "configurationDone" => {
                 let started = self.configuration_done().await;
                 match started {
@@ -285,10 +256,10 @@ impl StartedSession {
             }
             _ => self.session.answer_request(request).await,
         }
-        Progress::GoOn
+        NextMove::GoOn
     }
 
-    async fn configuration_done(&self) -> std::result::Result<(), super::session::RequestFailure> {
+    async fn configuration_done(&self) -> std::result::Result<(), RequestFailure> {
         let reports_vm_start = self.session.with_tables(|tables| {
             tables.is_configured = true;
             tables.reports_vm_start
@@ -300,12 +271,7 @@ impl StartedSession {
     }
 
     async fn send_output(&self, piece: OutputPiece) {
-        let (category, output) = match piece {
-            OutputPiece::Stdout(text) => ("stdout", text),
-            OutputPiece::Stderr(text) => ("stderr", text),
-            OutputPiece::Dropped(count) => ("important", format!("{count} pieces of output were dropped\n")),
-        };
-        let event = OutputEvent { output, category: Some(category.to_owned()) };
+        let event = output_event(piece);
         // Fails when the client has gone, which ends the session.
         let _ = self.session.dap.send_event(&event).await;
     }
@@ -314,7 +280,7 @@ impl StartedSession {
     async fn report_end(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         let dap = self.session.dap.clone();
         if let Some(program) = &self.program {
-            let exit = program.wait_for_end().await;
+            let exit = program.debuggee.wait_for_end().await;
             context.exit.send_replace(Some(exit));
             while let Ok(piece) = self.output.try_recv() {
                 self.send_output(piece).await;
@@ -328,24 +294,11 @@ impl StartedSession {
         }
         // Each of these fails when the client has gone.
         let _ = dap.send_event(&TerminatedEvent {}).await;
-        while let Some(incoming) = inbox.next().await {
-            let DapIncoming::Request(request) = incoming else { continue };
-            if matches!(request.command.as_str(), "disconnect" | "terminate") {
-                request.respond(&json!({}));
-                return;
-            }
-            request.respond_error(ErrorResponse::new("the program has ended"));
-        }
+        wait_for_disconnect(inbox).await;
     }
 
     async fn disconnect(self, request: IncomingRequest) {
-        let arguments: DisconnectRequest = request.read_arguments().unwrap_or_default();
-        let is_terminate = request.command == "terminate";
-        self.leave(
-            Some(arguments.terminate_debuggee.unwrap_or(false) || is_terminate)
-                .filter(|_| arguments.terminate_debuggee.is_some() || is_terminate),
-        )
-        .await;
+        self.leave(requested_termination(&request)).await;
         request.respond(&json!({}));
     }
 
@@ -355,7 +308,7 @@ impl StartedSession {
         let is_stopped = self.session.with_tables(|tables| tables.is_vm_suspended || !tables.stopped.is_empty());
         // An error means that the virtual machine has ended.
         match (self.program.take(), terminate) {
-            (Some(program), Some(true) | None) => program.stop(is_stopped).await,
+            (Some(program), Some(true) | None) => program.debuggee.stop(is_stopped).await,
             (Some(program), Some(false)) => {
                 let _ = vm.request(&Dispose {}).await;
                 program.detach();
@@ -366,7 +319,7 @@ impl StartedSession {
     }
 }
 
-async fn print_failure(session: &JavaSession, settled: std::result::Result<(), super::session::RequestFailure>) {
+async fn print_failure(session: &JavaSession, settled: std::result::Result<(), RequestFailure>) {
     if let Err(failure) = settled {
         session.print("important", &format!("the debugger failed at an event: {failure}\n")).await;
     }

@@ -3,7 +3,6 @@
 //! The tables are behind one lock, which is never held over I/O. Does not depend on what a request does with them.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::Mutex;
 
 use super::breakpoint_table::BreakpointTable;
@@ -13,8 +12,8 @@ use super::collection_pages::Contents;
 use super::java_vm::JavaVm;
 use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::DapServer;
-use crate::jdwp::JdwpError;
 use crate::jdwp::values::{ObjectId, ReferenceTypeId, TaggedObject};
 use crate::sync::lock;
 
@@ -104,34 +103,6 @@ pub enum ValueContainer {
     Contents(Contents),
     /// A key and its value.
     Entry(Box<super::collection_pages::Entry>),
-}
-
-/// Why a request failed, for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestFailure(pub String);
-
-impl fmt::Display for RequestFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<JdwpError> for RequestFailure {
-    fn from(error: JdwpError) -> Self {
-        RequestFailure(error.to_string())
-    }
-}
-
-impl From<String> for RequestFailure {
-    fn from(text: String) -> Self {
-        RequestFailure(text)
-    }
-}
-
-impl From<&str> for RequestFailure {
-    fn from(text: &str) -> Self {
-        RequestFailure(text.to_owned())
-    }
 }
 
 impl JavaSession {

@@ -1,7 +1,8 @@
 //! The requests of a step into a chosen call: what can be chosen, and how such a step goes on.
 
-use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::session::{FrameSpot, JavaSession};
 use super::smart_step::{SmartStep, StepEnd, calls_on_line};
+use crate::adapters::request_failure::RequestFailure;
 use crate::bounded_file::{self, Links};
 use crate::dap::types::{StepInTarget, StepInTargetsResponse};
 use crate::jdwp::StepDepth;

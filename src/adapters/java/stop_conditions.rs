@@ -3,8 +3,10 @@
 use super::breakpoint_table::{LogPart, StopConditions};
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
-use super::session::{FrameSpot, JavaSession, RequestFailure};
+use super::session::{FrameSpot, JavaSession};
 use crate::adapters::hit_condition::HitCondition;
+use crate::adapters::log_message::{MessagePart, split_log_message};
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::OutputEvent;
 use crate::jdwp::values::{JdwpValue, ObjectId};
 
@@ -21,28 +23,17 @@ pub fn parse_conditions(
     Ok(StopConditions { condition, hits, log })
 }
 
-/// A text with `{expressions}`; a brace that is none is written `\{`.
 fn parse_log_message(text: &str) -> Result<Vec<LogPart>, String> {
-    let (mut parts, mut plain) = (Vec::new(), String::new());
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '\\']) {
-        plain.push_str(&rest[..at]);
-        let after = &rest[at + 1..];
-        if rest.as_bytes()[at] == b'\\' {
-            let escaped = after.chars().next().filter(|c| "{}\\".contains(*c));
-            plain.push(escaped.unwrap_or('\\'));
-            rest = escaped.map_or(after, |c| &after[c.len_utf8()..]);
-            continue;
-        }
-        let end = after.find('}').ok_or_else(|| format!("`{text}` has a brace without an end"))?;
-        parts.extend((!plain.is_empty()).then(|| LogPart::Text(std::mem::take(&mut plain))));
-        let expression = after[..end].trim();
-        parts.push(LogPart::Expression(expression.to_owned(), parse_expression(expression)?));
-        rest = &after[end + 1..];
-    }
-    plain.push_str(rest);
-    parts.extend((!plain.is_empty()).then_some(LogPart::Text(plain)));
-    Ok(parts)
+    let parse = |part| {
+        Ok(match part {
+            MessagePart::Text(plain) => LogPart::Text(plain),
+            MessagePart::Expression(source) => {
+                let parsed = parse_expression(&source)?;
+                LogPart::Expression(source, parsed)
+            }
+        })
+    };
+    split_log_message(text)?.into_iter().map(parse).collect()
 }
 
 impl JavaSession {

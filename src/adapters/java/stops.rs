@@ -4,8 +4,9 @@
 //! instruction later, so that its new value can be read.
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
-use super::session::{JavaSession, PendingWrite, RequestFailure, ThreadHalt};
+use super::session::{JavaSession, PendingWrite, ThreadHalt};
 use super::signatures::is_jdk_class;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{DataChange, StoppedEvent, ThreadEvent};
 use crate::jdwp::commands::objects::FieldValues;
 use crate::jdwp::commands::reference_types::StaticFieldValues;

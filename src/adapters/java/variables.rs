@@ -4,8 +4,9 @@ use futures_util::future::try_join_all;
 
 use super::collection_pages::Entry;
 use super::java_vm::{STATIC, SYNTHETIC};
-use super::session::{FrameSpot, JavaSession, RequestFailure, ValueContainer};
+use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::value_text::{Children, ShownValue};
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{DapVariable, VariablesArguments};
 use crate::jdwp::JdwpError;
 use crate::jdwp::commands::objects::ArrayElements;

@@ -68,6 +68,13 @@ pub struct BoundBreakpoint {
     pub made_in: Option<PathBuf>,
 }
 
+impl BoundBreakpoint {
+    /// A breakpoint of the engine that is in no script in particular.
+    pub fn new(isolate: i64, engine_id: String) -> BoundBreakpoint {
+        BoundBreakpoint { isolate, engine_id, script: None, is_retired: false, made_in: None }
+    }
+}
+
 impl NodeBreakpointTable {
     /// Adds a breakpoint that is not bound yet; returns its id.
     pub fn add(&mut self, wanted: WantedBreakpoint) -> i64 {

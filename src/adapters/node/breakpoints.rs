@@ -1,8 +1,9 @@
 //! Sets breakpoints, and binds them in each isolate: by the URL of a file, or in a script that was made of it.
 //!
 //! ```text
-//! setBreakpoints ─▶ table ─▶ by URL, in scripts of now and later ─▶ `breakpointResolved` ─▶ verified
-//!                     └─ a script with a map is parsed, and waits ─▶ in that script ────────▶ verified ─▶ it runs
+//! setBreakpoints ─▶ table ─▶ by the URL of the file ────────────────────────────▶ `breakpointResolved` ─▶ verified
+//!   CommonJS: a script with a map is about to be compiled, and waits ─▶ by its URL ─▶ 〃
+//!   modules: a script with a map is parsed, and waits ─▶ in that script ───────────────────────────────▶ verified
 //! ```
 
 use std::path::Path;
@@ -12,11 +13,12 @@ use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{BoundBreakpoint, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::Isolate;
 use super::scripts::LoadedScript;
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
 use super::source_maps::ScriptMap;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
-    BreakpointResolved, EvaluateInGlobalScope, EvaluateOnCallFrame, RemoveBreakpoint, ScriptLocation,
-    SetBreakpointByUrl, SetCallBreakpoint, SetScriptBreakpoint,
+    BreakpointResolved, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl, SetCallBreakpoint,
+    SetScriptBreakpoint,
 };
 use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
@@ -31,7 +33,7 @@ impl NodeSession {
         &self,
         is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
         wanted: Vec<Result<WantedBreakpoint, String>>,
-    ) -> Result<Vec<DapBreakpoint>, NodeFailure> {
+    ) -> Result<Vec<DapBreakpoint>, RequestFailure> {
         let mut old: Vec<NodeBreakpoint> = self.with_breakpoints(|breakpoints| {
             let mut old: Vec<NodeBreakpoint> = breakpoints.entries.values().cloned().collect();
             old.retain(|entry| is_replaced(&entry.wanted.place));
@@ -131,11 +133,7 @@ impl NodeSession {
     /// A script with a map is about to be compiled: binds the breakpoints of its sources by its URL, at the places that were
     /// made of them.
     pub async fn bind_ahead(&self, isolate: &Isolate, script: &Path, map: &ScriptMap) {
-        let of_map =
-            |entry: &NodeBreakpoint| entry.file().is_some_and(|file| map.sources().iter().any(|it| it == file));
-        let entries: Vec<NodeBreakpoint> = self
-            .with_breakpoints(|breakpoints| breakpoints.entries.values().filter(|it| of_map(it)).cloned().collect());
-        for entry in entries {
+        for entry in self.breakpoints_in_sources(map) {
             let NodeBreakpointPlace::Line { file, line, column, .. } = &entry.wanted.place else { continue };
             if file == script {
                 self.retire_url(isolate, &entry).await;
@@ -148,12 +146,18 @@ impl NodeSession {
             let condition = self.condition_of(&entry);
             let set = SetBreakpointByUrl { url: url.into(), line_number, column_number, condition };
             if let Ok(result) = isolate.call(&set).await {
-                let (engine_id, made_in) = (result.breakpoint_id, Some(script.to_owned()));
-                let bound =
-                    BoundBreakpoint { isolate: isolate.id, engine_id, script: None, is_retired: false, made_in };
+                let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+                let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
                 self.record_bound(entry.id, bound, None, NOT_LOADED);
             }
         }
+    }
+
+    fn breakpoints_in_sources(&self, map: &ScriptMap) -> Vec<NodeBreakpoint> {
+        let is_in = |entry: &&NodeBreakpoint| {
+            entry.file().is_some_and(|file| map.sources().iter().any(|source| source == file))
+        };
+        self.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_in).cloned().collect())
     }
 
     async fn bind_by_url(&self, isolate: &Isolate, entry: &NodeBreakpoint, file: &Path, (line, column): (i64, i64)) {
@@ -162,18 +166,12 @@ impl NodeSession {
         let set = SetBreakpointByUrl { url: url.into(), line_number: line, column_number: column, condition };
         let result = match isolate.call(&set).await {
             Ok(result) => result,
-            Err(error) => return self.refuse(entry.id, NodeFailure::from(error).0),
+            Err(error) => return self.refuse(entry.id, RequestFailure::from(error).0),
         };
         let is_loaded =
             !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
         let place = result.locations.first().map(|at| (at.line_number, at.column_number));
-        let bound = BoundBreakpoint {
-            isolate: isolate.id,
-            engine_id: result.breakpoint_id,
-            script: None,
-            is_retired: false,
-            made_in: None,
-        };
+        let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
         let message = if is_loaded { NO_CODE } else { NOT_LOADED };
         self.record_bound(entry.id, bound, place, message);
     }
@@ -182,11 +180,7 @@ impl NodeSession {
     /// script has the path of its own source, as with compilers in memory, lines by URL would be those of the compiled text.
     pub async fn bind_mapped(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
         let Some(map) = script.map() else { return };
-        let of_map =
-            |entry: &NodeBreakpoint| entry.file().is_some_and(|file| map.sources().iter().any(|it| it == file));
-        let entries: Vec<NodeBreakpoint> = self
-            .with_breakpoints(|breakpoints| breakpoints.entries.values().filter(|it| of_map(it)).cloned().collect());
-        for entry in entries {
+        for entry in self.breakpoints_in_sources(map) {
             if script.is_own_source() && entry.file() == script.path.as_deref() {
                 self.retire_url(isolate, &entry).await;
             }
@@ -213,36 +207,19 @@ impl NodeSession {
                 let at = &result.actual_location;
                 let original = map.original_place(at.line_number, at.column_number);
                 let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
-                let script = Some(script.id.clone());
-                let bound = BoundBreakpoint {
-                    isolate: isolate.id,
-                    engine_id: result.breakpoint_id,
-                    script,
-                    is_retired: false,
-                    made_in: None,
-                };
+                let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+                let bound = BoundBreakpoint { script: Some(script.id.clone()), ..own };
                 self.record_bound(entry.id, bound, Some(place), NO_CODE);
             }
-            Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
+            Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
         }
     }
 
     /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
     async fn bind_function(&self, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
-        let (expression, object_group) = (format!("({name})"), "tether-functions".to_owned());
         let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
-        let found = match top {
-            Some(frame) => {
-                let call_frame_id = frame.call_frame_id;
-                let evaluate = EvaluateOnCallFrame { call_frame_id, expression, object_group, ..Default::default() };
-                isolate.call(&evaluate).await
-            }
-            None => {
-                let evaluate = EvaluateInGlobalScope { expression, object_group, ..Default::default() };
-                isolate.call(&evaluate).await
-            }
-        };
-        let function = found.ok().map(|found| found.result).filter(|it| it.kind == "function");
+        let found = self.evaluate_value(isolate, top.as_ref(), &format!("({name})")).await;
+        let function = found.ok().filter(|it| it.kind == "function");
         let Some(object_id) = function.and_then(|function| function.object_id) else {
             let reason =
                 format!("no function `{name}` is in reach: it is looked for in the global scope, and at each stop");
@@ -250,16 +227,10 @@ impl NodeSession {
         };
         match isolate.call(&SetCallBreakpoint { object_id, condition: self.condition_of(entry) }).await {
             Ok(result) => {
-                let bound = BoundBreakpoint {
-                    isolate: isolate.id,
-                    engine_id: result.breakpoint_id,
-                    script: None,
-                    is_retired: false,
-                    made_in: None,
-                };
+                let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
                 self.record_bound(entry.id, bound, Some((0, 0)), NO_CODE);
             }
-            Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
+            Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
         }
     }
 

@@ -8,7 +8,8 @@ use tokio::task::JoinSet;
 
 use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvents};
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
     EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,
     SetInstrumentationBreakpoint,
@@ -38,7 +39,7 @@ impl NodeSession {
         address: &InspectorAddress,
         events: &IsolateEvents,
         tasks: &mut JoinSet<()>,
-    ) -> Result<Arc<Isolate>, NodeFailure> {
+    ) -> Result<Arc<Isolate>, RequestFailure> {
         let connection = events.open();
         let handler = Arc::clone(&connection);
         let handle = Box::new(move |event: &crate::cdp::CdpEvent| ConnectionEvents::handle_event(&handler, event));
@@ -65,7 +66,7 @@ impl NodeSession {
         parent: i64,
         worker: Arc<WorkerSession>,
         title: &str,
-    ) -> Result<(), NodeFailure> {
+    ) -> Result<(), RequestFailure> {
         let of = self.isolate(parent).map(|it| it.name.clone()).unwrap_or_default();
         let title = title.trim_start_matches('[').trim_end_matches(']');
         let name = if title.is_empty() { format!("worker {}", worker.id()) } else { title.to_owned() };
@@ -79,7 +80,7 @@ impl NodeSession {
     }
 
     /// What the engine has to know before the first line runs.
-    async fn prepare_isolate(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+    async fn prepare_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         isolate.call(&EnableDebugger {}).await?;
         isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }).await?;
         isolate.call(&self.exception_state()).await?;
@@ -97,13 +98,13 @@ impl NodeSession {
     }
 
     /// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
-    pub async fn follow_console(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+    pub async fn follow_console(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         isolate.call(&EnableRuntime {}).await?;
         Ok(())
     }
 
     /// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
-    pub async fn start_isolate(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+    pub async fn start_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         if !self.with_settings(|settings| settings.is_configured) {
             return Ok(());
         }

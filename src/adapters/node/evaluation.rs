@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::frames::first_paused;
 use super::isolate::Isolate;
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
 use super::value_text::{type_name, value_text};
 use super::variables::STOP_OBJECTS;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpError;
 use crate::cdp::debugger::{EvaluateInGlobalScope, EvaluateOnCallFrame, PausedFrame};
 use crate::cdp::types::{EvaluateResult, RemoteObject};
@@ -22,7 +23,7 @@ const RESULT_TIMEOUT: Duration = Duration::from_secs(9);
 
 impl NodeSession {
     /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
-    pub async fn evaluate(&self, arguments: EvaluateArguments) -> Result<EvaluateResponse, NodeFailure> {
+    pub async fn evaluate(&self, arguments: EvaluateArguments) -> Result<EvaluateResponse, RequestFailure> {
         let (isolate, frame) = self.find_place(arguments.frame_id)?;
         let is_hover = arguments.context.as_deref() == Some("hover");
         let result = self.run_expression(&isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
@@ -42,14 +43,14 @@ impl NodeSession {
         expression: &str,
         value: &str,
         frame_id: Option<i64>,
-    ) -> Result<SetVariableResponse, NodeFailure> {
+    ) -> Result<SetVariableResponse, RequestFailure> {
         let (isolate, frame) = self.find_place(frame_id)?;
         let assignment = format!("{expression} = (\n{value}\n)");
         let set = self.run_expression(&isolate, frame.as_ref(), &assignment, false).await?;
         Ok(self.set_response(isolate.id, &set))
     }
 
-    fn find_place(&self, frame_id: Option<i64>) -> Result<(Arc<Isolate>, Option<PausedFrame>), NodeFailure> {
+    fn find_place(&self, frame_id: Option<i64>) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
         match frame_id {
             Some(id) => {
                 let (isolate, pause, frame) = self.find_frame(id)?;
@@ -67,7 +68,7 @@ impl NodeSession {
         isolate: &Isolate,
         frame: Option<&PausedFrame>,
         expression: &str,
-    ) -> Result<RemoteObject, NodeFailure> {
+    ) -> Result<RemoteObject, RequestFailure> {
         self.run_expression(isolate, frame, expression, false).await
     }
 
@@ -77,8 +78,8 @@ impl NodeSession {
         frame: Option<&PausedFrame>,
         expression: &str,
         throw_on_side_effect: bool,
-    ) -> Result<RemoteObject, NodeFailure> {
-        let (object_group, generate_preview, return_by_value) = (STOP_OBJECTS.to_owned(), false, false);
+    ) -> Result<RemoteObject, RequestFailure> {
+        let object_group = STOP_OBJECTS.to_owned();
         // `{a: 1}` is meant as an object.
         let text = expression.trim();
         let expression =
@@ -88,15 +89,8 @@ impl NodeSession {
         let called = match frame {
             Some(frame) => {
                 let call_frame_id = frame.call_frame_id.clone();
-                let evaluate = EvaluateOnCallFrame {
-                    call_frame_id,
-                    expression,
-                    object_group,
-                    generate_preview,
-                    return_by_value,
-                    throw_on_side_effect,
-                    timeout,
-                };
+                let evaluate =
+                    EvaluateOnCallFrame { call_frame_id, expression, object_group, throw_on_side_effect, timeout };
                 session.call(&evaluate, RESULT_TIMEOUT).await
             }
             None => {
@@ -104,8 +98,6 @@ impl NodeSession {
                 let evaluate = EvaluateInGlobalScope {
                     expression,
                     object_group,
-                    generate_preview,
-                    return_by_value,
                     throw_on_side_effect,
                     timeout,
                     repl_mode,
@@ -121,12 +113,12 @@ impl NodeSession {
     }
 
     /// What a thread has stopped at. Errors: it has not stopped at an exception.
-    pub fn exception_info(&self, thread_id: i64) -> Result<ExceptionInfoResponse, NodeFailure> {
+    pub fn exception_info(&self, thread_id: i64) -> Result<ExceptionInfoResponse, RequestFailure> {
         let pause = self.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
         let pause = pause.ok_or("the thread has not stopped at an exception")?;
         let data = pause.event.data.clone().unwrap_or_default();
         let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
-        let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| NodeFailure(cause.to_string()))?;
+        let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| RequestFailure(cause.to_string()))?;
         let description = thrown.description.clone().unwrap_or_else(|| value_text(&thrown));
         let first = description.lines().next().unwrap_or_default();
         let class = thrown.class_name.clone().unwrap_or_else(|| thrown.kind.clone());
@@ -147,10 +139,10 @@ impl NodeSession {
     }
 }
 
-fn read_result(called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, NodeFailure> {
+fn read_result(called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, RequestFailure> {
     let too_long = || {
         let within = humantime::format_duration(EVALUATION_TIMEOUT);
-        NodeFailure(format!("it has not ended within {within}, and was terminated"))
+        RequestFailure(format!("it has not ended within {within}, and was terminated"))
     };
     let result = match called {
         Ok(result) => result,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::isolate::{Isolate, IsolatePause};
 use super::scripts::LoadedScript;
-use super::session::{ContainerKind, NodeContainer, NodeFailure, NodeFrame, NodeSession, SourceOrigin};
+use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession, SourceOrigin};
 use super::source_maps::OriginalPlace;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{GetScriptSource, PausedScope};
 use crate::cdp::types::StackTrace;
 use crate::dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
@@ -32,7 +33,7 @@ impl NodeSession {
     }
 
     /// The frames of a thread that has stopped, and those that wait for it. Errors: it has not stopped.
-    pub async fn stack_trace(&self, arguments: StackTraceArguments) -> Result<StackTraceResponse, NodeFailure> {
+    pub async fn stack_trace(&self, arguments: StackTraceArguments) -> Result<StackTraceResponse, RequestFailure> {
         let isolate = self.isolate(arguments.thread_id)?;
         let pause = isolate.pause().ok_or("notStopped")?;
         let frames = all_frames(&pause);
@@ -112,7 +113,7 @@ impl NodeSession {
     }
 
     /// The text of a source without a file.
-    pub async fn source_text(&self, reference: i64) -> Result<String, NodeFailure> {
+    pub async fn source_text(&self, reference: i64) -> Result<String, RequestFailure> {
         match self.source_origin(reference)? {
             SourceOrigin::Script { isolate, script } => {
                 let isolate = self.isolate(isolate)?;
@@ -127,7 +128,7 @@ impl NodeSession {
     }
 
     /// The scopes of a frame, the innermost first.
-    pub fn list_scopes(&self, frame_id: i64) -> Result<Vec<DapScope>, NodeFailure> {
+    pub fn list_scopes(&self, frame_id: i64) -> Result<Vec<DapScope>, RequestFailure> {
         let (isolate, pause, frame) = self.find_frame(frame_id)?;
         let Some(at) = frame.depth.and_then(|depth| pause.event.call_frames.get(depth)) else { return Ok(Vec::new()) };
         let scopes = at.scope_chain.iter().enumerate().filter_map(|(place, scope)| {

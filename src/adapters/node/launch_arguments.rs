@@ -125,7 +125,9 @@ impl NodeAttach {
         let host = reader.text("address")?.or(reader.text("host")?);
         let is_host_named = host.is_some();
         if let Some(host) = host.filter(|host| !matches!(host.as_str(), "127.0.0.1" | "localhost" | "::1")) {
-            return Err(format!("`{host}` is another machine: only inspectors of this one are attached to"));
+            return Err(format!(
+                "`{host}` is another machine: only inspectors of this one are attached to; `--adapter js-debug` attaches to others"
+            ));
         }
         let address = reader.text("websocketAddress")?.map(|url| websocket_address(&url)).transpose()?;
         let port = match reader.value("port") {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::process::Signal;
 use serde::Deserialize;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, Take};
@@ -16,16 +15,12 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::launch_arguments::NodeLaunch;
-use crate::adapters::output_reader::{OutputPiece, OutputReader, OutputStream};
+use crate::adapters::debuggee_process::{DebuggeeProcess, debuggee_environment};
+use crate::adapters::output_reader::OutputPiece;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, OutputPipes, PipedProcess, Process, ProcessExit};
 
 /// How long a program may take until its first Node process has opened its inspector.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the rest of the output is read after the exit.
-const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Between SIGTERM and SIGKILL.
-const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 /// How much all announcements of a session may have, in bytes.
 const MAX_ANNOUNCEMENTS: u64 = 64 << 20;
 /// The variable with the path of the pipe on which processes say where their inspector is.
@@ -35,17 +30,13 @@ const REPORT: &str = "DEVTETHER_INSPECT_REPORT";
 /// What each process loads first.
 const CHILD_INSPECTOR: &str = include_str!("child_inspector.cjs");
 
-/// A launched program. It is killed when this is dropped, except after [`NodeProgram::detach`].
+/// A launched program.
 pub struct NodeProgram {
-    pub process: Process,
-    launch_id: String,
-    output_reader: OutputReader,
-    pipes: Option<OutputPipes>,
+    pub debuggee: DebuggeeProcess,
     /// The script that each process loads first, without links.
     pub script: PathBuf,
     /// Has the pipe and the script.
-    _folder: TempDir,
-    is_released: bool,
+    folder: TempDir,
 }
 
 /// The processes of a program, as they open their inspectors.
@@ -59,15 +50,6 @@ pub struct OpenedInspector {
     pub url: String,
     /// The path of its script.
     pub program: String,
-}
-
-impl Drop for NodeProgram {
-    fn drop(&mut self) {
-        if !self.is_released {
-            process::kill_launch(&self.launch_id);
-            self.process.signal_group(Signal::KILL);
-        }
-    }
 }
 
 /// A program that was started.
@@ -106,13 +88,8 @@ pub async fn launch_program(launch: &NodeLaunch, launch_id: &str, binding: &str)
         &[(ANNOUNCEMENTS, pipe.as_os_str()), (REPORT, binding.as_ref())],
         &script,
     );
-    let PipedProcess { process, stdout, stderr, .. } = process::spawn_piped(&argv, &launch.cwd, &environment, false)?;
-    let pipes = OutputPipes::duplicate(&stdout, &stderr).ok();
-    let (output_reader, output) = OutputReader::new();
-    output_reader.read_stream(OutputStream::Stdout, stdout, |_| {});
-    output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
-    let launch_id = launch_id.to_owned();
-    let program = NodeProgram { process, script, launch_id, output_reader, pipes, _folder: folder, is_released: false };
+    let (debuggee, output) = DebuggeeProcess::spawn(&argv, &launch.cwd, &environment, launch_id)?;
+    let program = NodeProgram { debuggee, script, folder };
     let first = program.wait_for_first(&mut inspectors, &name.to_string()).await?;
     Ok(LaunchedProgram { program, output, first, inspectors })
 }
@@ -124,13 +101,7 @@ fn program_environment(
     ours: &[(&str, &OsStr)],
     script: &Path,
 ) -> BTreeMap<OsString, OsString> {
-    let mut env = process::clean_environment::<&str, &str>([]);
-    for (name, value) in &launch.env {
-        match value {
-            Some(value) => env.insert(name.into(), value.into()),
-            None => env.remove(OsStr::new(name)),
-        };
-    }
+    let mut env = debuggee_environment(&launch.env, launch_id);
     let mut options = OsString::from("--inspect-publish-uid=http --require \"");
     options.push(script);
     options.push("\"");
@@ -143,7 +114,6 @@ fn program_environment(
     if !launch.debugs_children {
         env.insert("DEVTETHER_INSPECT_CHILDREN".into(), "0".into());
     }
-    env.insert(process::LAUNCH_ID.into(), launch_id.into());
     env
 }
 
@@ -166,46 +136,20 @@ impl NodeProgram {
         tokio::select! {
             // The pipe ends only with us.
             Some(first) = inspectors.next() => Ok(first),
-            exit = self.process.wait_for_exit() => {
-                self.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
-                let tail = self.output_reader.tail();
-                let error = Error::other(format!("{name} exited before it could be debugged"));
-                let tail = if tail.is_empty() { " and printed nothing".to_owned() } else { format!("; its output:\n{tail}") };
-                Err(error.because(format!("it {exit}{tail}")))
-            }
+            error = self.debuggee.wait_for_early_exit(name) => Err(error),
             () = tokio::time::sleep(START_TIMEOUT) => {
                 let within = humantime::format_duration(START_TIMEOUT);
                 Err(Error::new(ErrorKind::TimedOut, format!("{name} has not opened an inspector within {within}"))
-                    .because("no Node process has started in it"))
+                    .because("no Node process has started in it")
+                    .hint("`runtimeExecutable` must start Node, and leave it its `NODE_OPTIONS`; the program's other arguments go into `args`"))
             }
         }
     }
 
-    /// How it has exited, once the rest of its output has been read.
-    pub async fn wait_for_end(&self) -> ProcessExit {
-        let exit = self.process.wait_for_exit().await;
-        self.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
-        exit
-    }
-
-    /// Ends the program and everything that it has started. A stopped program is killed: it cannot handle SIGTERM.
-    pub async fn stop(mut self, is_stopped: bool) {
-        if is_stopped {
-            self.process.signal_group(Signal::KILL);
-        }
-        let stopped = process::stop_tree(&self.process, async { false }, EXIT_GRACE_PERIOD).await;
-        let swept = process::sweep_launch(&self.launch_id, None, Duration::ZERO).await;
-        for error in [stopped.err().map(|it| it.to_string()), swept.err().map(|it| it.to_string())].iter().flatten() {
-            warn!("cannot stop the program: {error}");
-        }
-        self.is_released = true;
-    }
-
     /// Lets the program run on; its output is still read.
-    pub fn detach(mut self) {
-        self.is_released = true;
-        if let Some(Err(error)) = self.pipes.as_ref().map(OutputPipes::leave_readers) {
-            warn!("{error}");
-        }
+    pub fn detach(self) {
+        self.debuggee.detach();
+        // Its later processes still load the script.
+        let _ = self.folder.keep();
     }
 }

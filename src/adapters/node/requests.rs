@@ -2,22 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::StepKind;
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
+use crate::adapters::conversation::{exception_filter, read_request, to_body};
 use crate::adapters::hit_condition::HitCondition;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::SetPauseOnExceptions;
 use crate::dap::types::{
-    ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionBreakpointsFilter,
-    ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments, ScopesResponse,
-    SetBreakpointsArguments, SetBreakpointsResponse, SetExceptionBreakpointsArguments, SetExpressionArguments,
-    SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse, StackTraceArguments,
-    StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+    ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionInfoArguments, Fields,
+    NextArguments, PauseArguments, ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse,
+    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
+    SourceArguments, SourceResponse, StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse,
+    VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 
@@ -31,11 +31,6 @@ pub fn is_evaluating(command: &str) -> bool {
 
 /// What this adapter can do.
 pub fn capabilities() -> DapCapabilities {
-    let filter = |filter: &str, label: &str, default: bool| ExceptionBreakpointsFilter {
-        filter: filter.to_owned(),
-        label: label.to_owned(),
-        default,
-    };
     let able = [
         "supportsConfigurationDoneRequest",
         "supportsFunctionBreakpoints",
@@ -55,8 +50,8 @@ pub fn capabilities() -> DapCapabilities {
     let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
     DapCapabilities {
         exception_breakpoint_filters: vec![
-            filter("caught", "Caught exceptions", false),
-            filter("uncaught", "Uncaught exceptions", true),
+            exception_filter("caught", "Caught exceptions", false),
+            exception_filter("uncaught", "Uncaught exceptions", true),
         ],
         others,
     }
@@ -67,34 +62,34 @@ impl NodeSession {
     pub async fn answer_request(&self, request: IncomingRequest) {
         match self.handle_request(&request).await {
             Ok(body) => request.respond(&body),
-            Err(NodeFailure(text)) => request.respond_error(ErrorResponse::new(text)),
+            Err(RequestFailure(text)) => request.respond_error(ErrorResponse::new(text)),
         }
     }
 
-    async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, NodeFailure> {
+    async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
             "threads" => to_body(ThreadsResponse { threads: self.list_threads() }),
-            "stackTrace" => to_body(self.stack_trace(read::<StackTraceArguments>(request)?).await?),
+            "stackTrace" => to_body(self.stack_trace(read_request::<StackTraceArguments>(request)?).await?),
             "scopes" => {
-                let ScopesArguments { frame_id } = read(request)?;
+                let ScopesArguments { frame_id } = read_request(request)?;
                 to_body(ScopesResponse { scopes: self.list_scopes(frame_id)? })
             }
             "variables" => {
-                let arguments: VariablesArguments = read(request)?;
+                let arguments: VariablesArguments = read_request(request)?;
                 to_body(VariablesResponse { variables: self.list_variables(arguments).await? })
             }
-            "evaluate" => to_body(self.evaluate(read::<EvaluateArguments>(request)?).await?),
-            "setVariable" => to_body(self.set_variable(read::<SetVariableArguments>(request)?).await?),
+            "evaluate" => to_body(self.evaluate(read_request::<EvaluateArguments>(request)?).await?),
+            "setVariable" => to_body(self.set_variable(read_request::<SetVariableArguments>(request)?).await?),
             "setExpression" => {
-                let SetExpressionArguments { expression, value, frame_id } = read(request)?;
+                let SetExpressionArguments { expression, value, frame_id } = read_request(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
             "exceptionInfo" => {
-                let ExceptionInfoArguments { thread_id } = read(request)?;
+                let ExceptionInfoArguments { thread_id } = read_request(request)?;
                 to_body(self.exception_info(thread_id)?)
             }
             "source" => {
-                let SourceArguments { source_reference, .. } = read(request)?;
+                let SourceArguments { source_reference, .. } = read_request(request)?;
                 to_body(SourceResponse { content: self.source_text(source_reference).await? })
             }
             _ => self.handle_control(request).await,
@@ -102,42 +97,42 @@ impl NodeSession {
     }
 
     /// Requests that resume or stop, or say where to stop.
-    async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, NodeFailure> {
+    async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
             "continue" => {
-                let ContinueArguments { thread_id } = read(request)?;
+                let ContinueArguments { thread_id } = read_request(request)?;
                 let all = self.continue_thread(thread_id).await?;
                 return to_body(ContinueResponse { all_threads_continued: Some(all) });
             }
             "next" => {
-                let NextArguments { thread_id } = read(request)?;
+                let NextArguments { thread_id } = read_request(request)?;
                 self.step_thread(thread_id, StepKind::Over).await?;
             }
             "stepIn" => {
-                let StepInArguments { thread_id, .. } = read(request)?;
+                let StepInArguments { thread_id, .. } = read_request(request)?;
                 self.step_thread(thread_id, StepKind::Into).await?;
             }
             "stepOut" => {
-                let StepOutArguments { thread_id } = read(request)?;
+                let StepOutArguments { thread_id } = read_request(request)?;
                 self.step_thread(thread_id, StepKind::Out).await?;
             }
             "pause" => {
-                let PauseArguments { thread_id } = read(request)?;
+                let PauseArguments { thread_id } = read_request(request)?;
                 self.pause_thread(thread_id).await?;
             }
             "restartFrame" => {
-                let ScopesArguments { frame_id } = read(request)?;
+                let ScopesArguments { frame_id } = read_request(request)?;
                 self.restart_frame(frame_id).await?;
             }
-            "setBreakpoints" => return self.set_line_breakpoints(read(request)?).await,
-            "setFunctionBreakpoints" => return self.set_function_breakpoints(read(request)?).await,
-            "setExceptionBreakpoints" => self.set_exception_filters(&read(request)?).await?,
+            "setBreakpoints" => return self.set_line_breakpoints(read_request(request)?).await,
+            "setFunctionBreakpoints" => return self.set_function_breakpoints(read_request(request)?).await,
+            "setExceptionBreakpoints" => self.set_exception_filters(&read_request(request)?).await?,
             other => return Err(format!("{other} is not supported here").into()),
         }
         Ok(json!({}))
     }
 
-    async fn set_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Result<Value, NodeFailure> {
+    async fn set_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Result<Value, RequestFailure> {
         let path = PathBuf::from(arguments.source.path.ok_or("a source without a path has no breakpoints")?);
         // Scripts are named without links.
         let file = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -152,7 +147,10 @@ impl NodeSession {
         to_body(SetBreakpointsResponse { breakpoints })
     }
 
-    async fn set_function_breakpoints(&self, arguments: SetFunctionBreakpointsArguments) -> Result<Value, NodeFailure> {
+    async fn set_function_breakpoints(
+        &self,
+        arguments: SetFunctionBreakpointsArguments,
+    ) -> Result<Value, RequestFailure> {
         let wanted = arguments.breakpoints.iter().map(|it| {
             let place = NodeBreakpointPlace::Function(it.name.trim().to_owned());
             self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &None)
@@ -177,7 +175,7 @@ impl NodeSession {
         Ok(WantedBreakpoint { place, condition, hits, log_message })
     }
 
-    async fn set_exception_filters(&self, arguments: &SetExceptionBreakpointsArguments) -> Result<(), NodeFailure> {
+    async fn set_exception_filters(&self, arguments: &SetExceptionBreakpointsArguments) -> Result<(), RequestFailure> {
         let options = arguments.filter_options.iter().map(|option| &option.filter_id);
         let filters: Vec<&String> = arguments.filters.iter().chain(options).collect();
         let has = |name: &str| filters.iter().any(|filter| *filter == name);
@@ -202,19 +200,10 @@ impl NodeSession {
     }
 
     /// Stops at the first line of the program.
-    pub async fn stop_at_entry(&self, program: &Path) -> Result<(), NodeFailure> {
+    pub async fn stop_at_entry(&self, program: &Path) -> Result<(), RequestFailure> {
         let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let place = NodeBreakpointPlace::Entry(file);
         let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };
         self.replace_breakpoints(|_| false, vec![Ok(wanted)]).await.map(drop)
     }
-}
-
-fn read<T: DeserializeOwned>(request: &IncomingRequest) -> Result<T, NodeFailure> {
-    let command = &request.command;
-    request.read_arguments().map_err(|cause| NodeFailure(format!("{command} has bad arguments: {cause}")))
-}
-
-fn to_body(body: impl Serialize) -> Result<Value, NodeFailure> {
-    serde_json::to_value(body).map_err(|cause| NodeFailure(cause.to_string()))
 }

@@ -2,26 +2,38 @@
 
 use std::sync::Arc;
 
+use tokio::join;
+
 use super::isolate::{Isolate, RequestedMove, StepKind};
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
+use super::variables::STOP_OBJECTS;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{PauseScript, RestartCallFrame, ResumeScript, StepInto, StepOut, StepOver};
+use crate::cdp::types::ReleaseObjectGroup;
+
+/// The objects that a stop has shown may be collected from now on.
+async fn release_objects(isolate: &Isolate) {
+    // Fails when the isolate has ended.
+    let _ = isolate.call(&ReleaseObjectGroup { object_group: STOP_OBJECTS.to_owned() }).await;
+}
 
 impl NodeSession {
     /// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
-    pub async fn continue_thread(&self, thread_id: i64) -> Result<bool, NodeFailure> {
+    pub async fn continue_thread(&self, thread_id: i64) -> Result<bool, RequestFailure> {
         let isolate = self.leave_pause(thread_id, RequestedMove::Run)?;
-        isolate.call(&ResumeScript {}).await?;
+        let (_, resumed) = join!(release_objects(&isolate), isolate.call(&ResumeScript {}));
+        resumed?;
         Ok(self.isolates().iter().all(|isolate| isolate.pause().is_none()))
     }
 
     /// Steps a thread that has stopped. Errors: it has not.
-    pub async fn step_thread(&self, thread_id: i64, kind: StepKind) -> Result<(), NodeFailure> {
+    pub async fn step_thread(&self, thread_id: i64, kind: StepKind) -> Result<(), RequestFailure> {
         let isolate = self.leave_pause(thread_id, RequestedMove::Step(kind))?;
-        self.send_step(&isolate, kind).await
+        join!(release_objects(&isolate), self.send_step(&isolate, kind)).1
     }
 
     /// Sends a step to the engine.
-    pub async fn send_step(&self, isolate: &Isolate, kind: StepKind) -> Result<(), NodeFailure> {
+    pub async fn send_step(&self, isolate: &Isolate, kind: StepKind) -> Result<(), RequestFailure> {
         match kind {
             StepKind::Into => isolate.call(&StepInto {}).await?,
             StepKind::Over => isolate.call(&StepOver {}).await?,
@@ -31,7 +43,7 @@ impl NodeSession {
     }
 
     /// Pauses a thread as soon as it runs code; it may wait for an event.
-    pub async fn pause_thread(&self, thread_id: i64) -> Result<(), NodeFailure> {
+    pub async fn pause_thread(&self, thread_id: i64) -> Result<(), RequestFailure> {
         let isolate = self.isolate(thread_id)?;
         if isolate.pause().is_none() {
             isolate.with_state(|state| state.requested = RequestedMove::Pause);
@@ -41,7 +53,7 @@ impl NodeSession {
     }
 
     /// Runs a frame anew from its beginning.
-    pub async fn restart_frame(&self, frame_id: i64) -> Result<(), NodeFailure> {
+    pub async fn restart_frame(&self, frame_id: i64) -> Result<(), RequestFailure> {
         let (isolate, pause, frame) = self.find_frame(frame_id)?;
         let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth));
         let at = at.ok_or("a frame that waits for an asynchronous call cannot be restarted")?;
@@ -52,7 +64,7 @@ impl NodeSession {
     }
 
     /// What is known of a pause is forgotten before the isolate runs.
-    fn leave_pause(&self, thread_id: i64, requested: RequestedMove) -> Result<Arc<Isolate>, NodeFailure> {
+    fn leave_pause(&self, thread_id: i64, requested: RequestedMove) -> Result<Arc<Isolate>, RequestFailure> {
         let isolate = self.isolate(thread_id)?;
         let was_paused = isolate.with_state(|state| {
             let was_paused = state.pause.take().is_some();

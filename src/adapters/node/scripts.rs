@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn parsed(id: &str, url: &str) -> ParsedScript {
-        ParsedScript { script_id: id.into(), url: url.into(), source_map_url: String::new(), start_line: 0 }
+        ParsedScript { script_id: id.into(), url: url.into(), source_map_url: String::new() }
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -22,14 +21,18 @@ use super::isolate_events::{IsolateEvent, IsolateEvents};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
 use super::node_program::{LaunchedProgram, NodeProgram, OpenedInspector, OpenedInspectors, launch_program};
 use super::requests::{capabilities, is_evaluating};
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
 use crate::adapters::ServeContext;
+use crate::adapters::conversation::{
+    NextMove, next_start, output_event, requested_termination, respond_to_start, wait_for_disconnect,
+};
 use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::EvaluateInGlobalScope;
 use crate::cdp::discover_endpoint;
 use crate::dap::types::{
-    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent, TerminatedEvent,
+    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent,
 };
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
@@ -58,12 +61,6 @@ struct NodeConversation {
     tasks: JoinSet<()>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NodeDisconnect {
-    terminate_debuggee: Option<bool>,
-}
-
 async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
     let Some(started) = start_conversation(&dap, &mut inbox, &context.launch_id).await else { return };
     // A client that leaves at once has left.
@@ -75,36 +72,19 @@ async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
 /// Handles requests until a program is launched or attached to. `None`: the client has left.
 async fn start_conversation(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -> Option<NodeConversation> {
     loop {
-        let request = match inbox.next().await? {
-            DapIncoming::Request(request) => request,
-            _ => continue,
+        let request = next_start(inbox, &capabilities()).await?;
+        let starting = async {
+            match request.command.as_str() {
+                "launch" => launch(dap, &request, launch_id).await,
+                _ => attach(dap, &request).await,
+            }
         };
-        let started = match request.command.as_str() {
-            "initialize" => {
-                request.respond(&capabilities());
-                continue;
-            }
-            "launch" => tokio::select! {
-                started = launch(dap, &request, launch_id) => started,
-                _ = dap.wait_closed() => return None,
-            },
-            "attach" => tokio::select! {
-                started = attach(dap, &request) => started,
-                _ = dap.wait_closed() => return None,
-            },
-            "disconnect" | "terminate" => {
-                request.respond(&json!({}));
-                return None;
-            }
-            // Dropping it refuses it.
-            _ => continue,
+        let started = tokio::select! {
+            started = starting => started,
+            _ = dap.wait_closed() => return None,
         };
-        match started {
-            Ok(started) => {
-                request.respond(&json!({}));
-                return Some(started);
-            }
-            Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
+        if let Some(started) = respond_to_start(request, started) {
+            return Some(started);
         }
     }
 }
@@ -117,14 +97,14 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let LaunchedProgram { program, output, first, inspectors } = launch_program(&launch, launch_id, &binding).await?;
     let mut conversation = NodeConversation::new(dap, &launch.settings, binding, Some(program.script.clone()));
     (conversation.output, conversation.inspectors) = (output, Some(inspectors));
-    let failed = |failure: NodeFailure| Error::other("cannot debug the program").because(failure.0);
+    let failed = |failure: RequestFailure| Error::other("cannot debug the program").because(failure.0);
     conversation.connect_opened(&first).await.map_err(failed)?;
     if let (true, Some(program)) = (launch.stop_on_entry, &launch.program) {
         conversation.session.stop_at_entry(program).await.map_err(failed)?;
     }
     report_unknown(&conversation.session, &launch.settings).await;
     let name = process_name(&first.program, first.pid);
-    let system_process_id = Some(i64::from(program.process.pid()));
+    let system_process_id = Some(i64::from(program.debuggee.process.pid()));
     // Fails when the client has gone, which ends the session.
     let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
     conversation.program = Some(program);
@@ -171,15 +151,6 @@ async fn report_unknown(session: &NodeSession, settings: &SourceSettings) {
     }
 }
 
-/// How the conversation goes on after a message.
-enum NextMove {
-    GoOn,
-    /// The program has ended, or the connection to it.
-    Ended,
-    Disconnect(IncomingRequest),
-    ClientGone,
-}
-
 impl NodeConversation {
     fn new(dap: &DapServer, settings: &SourceSettings, binding: String, hook: Option<PathBuf>) -> NodeConversation {
         let (events, queue) = IsolateEvents::new();
@@ -198,15 +169,15 @@ impl NodeConversation {
         }
     }
 
-    async fn connect(&mut self, address: &InspectorAddress) -> std::result::Result<Arc<Isolate>, NodeFailure> {
+    async fn connect(&mut self, address: &InspectorAddress) -> std::result::Result<Arc<Isolate>, RequestFailure> {
         self.session.connect_process(address, &self.events, &mut self.tasks).await
     }
 
     /// A process of the program has opened its inspector: the port must be one of our user.
-    async fn connect_opened(&mut self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, NodeFailure> {
+    async fn connect_opened(&mut self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, RequestFailure> {
         let (port, path) = websocket_address(&opened.url)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if let Some(foreign) = foreign_listener(address).map_err(|cause| NodeFailure(cause.to_string()))? {
+        if let Some(foreign) = foreign_listener(address).map_err(|cause| RequestFailure(cause.to_string()))? {
             return Err(foreign.into());
         }
         self.connect(&InspectorAddress { port, path, name: process_name(&opened.program, opened.pid) }).await
@@ -332,15 +303,13 @@ impl NodeConversation {
     }
 
     async fn send_output(&self, piece: OutputPiece) {
-        let (category, output) = match piece {
-            OutputPiece::Stdout(text) => ("stdout", text),
-            OutputPiece::Stderr(text) => ("stderr", without_inspector_lines(text)),
-            OutputPiece::Dropped(count) => ("important", format!("{count} pieces of output were dropped\n")),
-        };
-        if output.is_empty() {
+        let mut event = output_event(piece);
+        if event.category.as_deref() == Some("stderr") {
+            event.output = without_inspector_lines(event.output);
+        }
+        if event.output.is_empty() {
             return;
         }
-        let event = OutputEvent { output, category: Some(category.to_owned()) };
         // Fails when the client has gone, which ends the session.
         let _ = self.session.dap.send_event(&event).await;
     }
@@ -349,7 +318,7 @@ impl NodeConversation {
     async fn report_end(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         let dap = self.session.dap.clone();
         if let Some(program) = &self.program {
-            let exit = program.wait_for_end().await;
+            let exit = program.debuggee.wait_for_end().await;
             context.exit.send_replace(Some(exit));
             while let Ok(piece) = self.output.try_recv() {
                 self.send_output(piece).await;
@@ -361,20 +330,11 @@ impl NodeConversation {
         }
         // Each of these fails when the client has gone.
         let _ = dap.send_event(&TerminatedEvent {}).await;
-        while let Some(incoming) = inbox.next().await {
-            let DapIncoming::Request(request) = incoming else { continue };
-            if matches!(request.command.as_str(), "disconnect" | "terminate") {
-                request.respond(&json!({}));
-                return;
-            }
-            request.respond_error(ErrorResponse::new("the program has ended"));
-        }
+        wait_for_disconnect(inbox).await;
     }
 
     async fn disconnect(self, request: IncomingRequest) {
-        let arguments: NodeDisconnect = request.read_arguments().unwrap_or_default();
-        let terminate = if request.command == "terminate" { Some(true) } else { arguments.terminate_debuggee };
-        self.leave(terminate).await;
+        self.leave(requested_termination(&request)).await;
         request.respond(&json!({}));
     }
 
@@ -383,7 +343,7 @@ impl NodeConversation {
         let isolates = self.session.isolates();
         let is_stopped = isolates.iter().any(|isolate| isolate.pause().is_some());
         match (self.program.take(), terminate) {
-            (Some(program), Some(true) | None) => return program.stop(is_stopped).await,
+            (Some(program), Some(true) | None) => return program.debuggee.stop(is_stopped).await,
             (Some(program), Some(false)) => program.detach(),
             (None, Some(true)) => {
                 let expression = "process.kill(process.pid)".to_owned();
@@ -418,7 +378,7 @@ async fn next_inspector(inspectors: &mut Option<OpenedInspectors>) -> Option<Ope
 
 async fn wait_for_exit(program: &Option<NodeProgram>) {
     match program {
-        Some(program) => drop(program.process.wait_for_exit().await),
+        Some(program) => drop(program.debuggee.process.wait_for_exit().await),
         None => std::future::pending().await,
     }
 }

@@ -3,7 +3,6 @@
 //! Each table is behind a lock of its own, none of which is held over I/O. Does not depend on what a request does with them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +10,7 @@ use super::breakpoint_table::NodeBreakpointTable;
 use super::isolate::{Isolate, IsolatePause};
 use super::scripts::{LoadedScript, SkipPatterns};
 use super::source_maps::MapFolders;
-use crate::cdp::CdpError;
+use crate::adapters::request_failure::RequestFailure;
 use crate::dap::DapServer;
 use crate::dap::types::OutputEvent;
 use crate::sync::lock;
@@ -91,45 +90,14 @@ pub enum ContainerKind {
     Scope { frame: NodeFrame, scope: usize },
     /// The properties of an object.
     Properties,
-    /// An array with so many elements.
-    Elements(i64),
+    /// The elements of an array.
+    Elements,
     /// A map with so many entries.
     MapEntries(i64),
     /// A set with so many entries.
     SetEntries(i64),
     /// A getter, which runs only when it is opened.
     Getter(String),
-}
-
-/// Why a request failed, for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeFailure(pub String);
-
-impl fmt::Display for NodeFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<CdpError> for NodeFailure {
-    fn from(error: CdpError) -> Self {
-        match error {
-            CdpError::ErrorResponse { message, .. } => NodeFailure(message),
-            other => NodeFailure(other.to_string()),
-        }
-    }
-}
-
-impl From<String> for NodeFailure {
-    fn from(text: String) -> Self {
-        NodeFailure(text)
-    }
-}
-
-impl From<&str> for NodeFailure {
-    fn from(text: &str) -> Self {
-        NodeFailure(text.to_owned())
-    }
 }
 
 impl NodeSession {
@@ -189,8 +157,8 @@ impl NodeSession {
     }
 
     /// The isolate that is that thread of DAP. Errors: there is none.
-    pub fn isolate(&self, id: i64) -> Result<Arc<Isolate>, NodeFailure> {
-        lock(&self.isolates).get(&id).cloned().ok_or_else(|| NodeFailure(format!("there is no thread {id}")))
+    pub fn isolate(&self, id: i64) -> Result<Arc<Isolate>, RequestFailure> {
+        lock(&self.isolates).get(&id).cloned().ok_or_else(|| RequestFailure(format!("there is no thread {id}")))
     }
 
     /// The id of a frame.
@@ -203,8 +171,8 @@ impl NodeSession {
     }
 
     /// The frame with that id, with its pause. Errors: its thread has run since.
-    pub fn find_frame(&self, id: i64) -> Result<(Arc<Isolate>, Arc<IsolatePause>, NodeFrame), NodeFailure> {
-        let gone = || NodeFailure(format!("there is no frame {id}: its thread has run since"));
+    pub fn find_frame(&self, id: i64) -> Result<(Arc<Isolate>, Arc<IsolatePause>, NodeFrame), RequestFailure> {
+        let gone = || RequestFailure(format!("there is no frame {id}: its thread has run since"));
         let frame = lock(&self.values).frames.get(&id).copied().ok_or_else(gone)?;
         let isolate = self.isolate(frame.isolate)?;
         let pause = isolate.pause().filter(|pause| pause.number == frame.pause).ok_or_else(gone)?;
@@ -224,9 +192,9 @@ impl NodeSession {
     }
 
     /// What a reference stands for. Errors: its thread has run since.
-    pub fn container(&self, reference: i64) -> Result<NodeContainer, NodeFailure> {
+    pub fn container(&self, reference: i64) -> Result<NodeContainer, RequestFailure> {
         let found = lock(&self.values).containers.get(&reference).cloned();
-        found.ok_or_else(|| NodeFailure(format!("there is no value {reference}: the program has run since")))
+        found.ok_or_else(|| RequestFailure(format!("there is no value {reference}: the program has run since")))
     }
 
     /// The isolate runs: its frames and values are gone.
@@ -247,10 +215,10 @@ impl NodeSession {
     }
 
     /// Where the text of a source comes from.
-    pub fn source_origin(&self, reference: i64) -> Result<SourceOrigin, NodeFailure> {
+    pub fn source_origin(&self, reference: i64) -> Result<SourceOrigin, RequestFailure> {
         let place = usize::try_from(reference.saturating_sub(1)).ok();
         let found = place.and_then(|place| lock(&self.values).sources.get(place).cloned());
-        found.ok_or_else(|| NodeFailure(format!("there is no source {reference}")))
+        found.ok_or_else(|| RequestFailure(format!("there is no source {reference}")))
     }
 
     /// A script of an isolate.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::breakpoint_code::BreakpointReport;
+use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::NodeBreakpointPlace;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::scripts::LoadedScript;
-use super::session::{NodeFailure, NodeSession};
+use super::session::NodeSession;
 use super::source_maps::ScriptMap;
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpEvent;
 use crate::cdp::debugger::{
     BreakpointResolved, ParsedScript, PausedEvent, RemoveBreakpoint, ResumeScript, ScriptPosition, SetBlackboxedRanges,
@@ -22,6 +23,8 @@ use crate::cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
 use crate::cdp::types::RemoteObject;
 use crate::dap::types::{ContinuedEvent, LoadedSourceEvent, StoppedEvent};
 
+/// Of so many frames of a pause the source maps are read at once; of the others when they are shown.
+const MAX_MAPPED_FRAMES: usize = 20;
 /// How many more steps one step may take through code without a source.
 const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
 
@@ -36,7 +39,7 @@ struct StopReport {
 
 impl NodeSession {
     /// Handles what the inspector of an isolate has sent.
-    pub async fn handle_event(&self, isolate: &Arc<Isolate>, event: CdpEvent) -> Result<(), NodeFailure> {
+    pub async fn handle_event(&self, isolate: &Arc<Isolate>, event: CdpEvent) -> Result<(), RequestFailure> {
         match event.method.as_str() {
             "Debugger.scriptParsed" => {
                 let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
@@ -82,11 +85,11 @@ impl NodeSession {
             return;
         }
         match serde_json::from_str(&called.payload) {
-            Ok(BreakpointReport::Log(text)) => self.print("console", &format!("{text}\n")).await,
-            Ok(BreakpointReport::ConditionError(error)) => {
+            Ok(ProgramReport::Log(text)) => self.print("console", &format!("{text}\n")).await,
+            Ok(ProgramReport::ConditionError(error)) => {
                 self.print("stderr", &format!("Breakpoint condition error: {error}\n")).await;
             }
-            Ok(BreakpointReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
+            Ok(ProgramReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
             // Called by the program itself.
             Err(_) => {}
         }
@@ -98,7 +101,7 @@ impl NodeSession {
         self.print(category, &format!("{}\n", words.join(" "))).await;
     }
 
-    async fn handle_parsed(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Result<(), NodeFailure> {
+    async fn handle_parsed(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Result<(), RequestFailure> {
         if script.path.is_some() && !self.is_hook(script) {
             let loaded = LoadedSourceEvent { reason: "new".to_owned(), source: self.script_source(isolate.id, script) };
             // Fails when the client has gone, which ends the session.
@@ -160,7 +163,7 @@ impl NodeSession {
     }
 
     /// The isolate runs on as it did before a pause that was for us.
-    async fn leave_preparation(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+    async fn leave_preparation(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         match isolate.with_state(|state| state.requested) {
             RequestedMove::Step(StepKind::Into) => self.send_step(isolate, StepKind::Into).await,
             // Back to where the script is loaded from.
@@ -182,7 +185,7 @@ impl NodeSession {
         }
     }
 
-    async fn handle_paused(&self, isolate: &Arc<Isolate>, event: PausedEvent) -> Result<(), NodeFailure> {
+    async fn handle_paused(&self, isolate: &Arc<Isolate>, event: PausedEvent) -> Result<(), RequestFailure> {
         if event.reason == "instrumentation" || event.hit_breakpoints.iter().any(|id| is_instrumentation(id)) {
             let script = event.data.as_ref().and_then(|data| data["scriptId"].as_str());
             if let Some(script) = script.and_then(|id| self.script(isolate.id, id)) {
@@ -195,7 +198,7 @@ impl NodeSession {
             return self.leave_preparation(isolate).await;
         }
         // Maps of frames whose scripts were parsed before we were there.
-        for frame in event.call_frames.iter().take(20) {
+        for frame in event.call_frames.iter().take(MAX_MAPPED_FRAMES) {
             if let Some(script) = self.script(isolate.id, &frame.location.script_id) {
                 self.load_map(isolate, &script).await;
             }
@@ -233,7 +236,7 @@ impl NodeSession {
         &self,
         isolate: &Arc<Isolate>,
         event: &PausedEvent,
-    ) -> Result<Option<StopReport>, NodeFailure> {
+    ) -> Result<Option<StopReport>, RequestFailure> {
         if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
             return Ok(self.exception_report(isolate, event));
         }
@@ -326,7 +329,7 @@ impl NodeSession {
     }
 
     /// Steps once more, unless it has often enough.
-    async fn step_on(&self, isolate: &Isolate, kind: StepKind) -> Result<bool, NodeFailure> {
+    async fn step_on(&self, isolate: &Isolate, kind: StepKind) -> Result<bool, RequestFailure> {
         let steps = isolate.with_state(|state| {
             state.steps_without_source += 1;
             state.steps_without_source

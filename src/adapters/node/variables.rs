@@ -2,8 +2,9 @@
 
 use futures_util::future::join_all;
 
-use super::session::{ContainerKind, NodeContainer, NodeFailure, NodeFrame, NodeSession};
+use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
+use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
     CallArgument, CallFunction, GetProperties, GetPropertiesResult, PausedFrame, PropertyDescriptor, SetVariableValue,
 };
@@ -37,7 +38,7 @@ const WRITE_PROPERTY: &str = "function(name,value){this[name]=value;return this[
 
 impl NodeSession {
     /// What a reference contains.
-    pub async fn list_variables(&self, arguments: VariablesArguments) -> Result<Vec<DapVariable>, NodeFailure> {
+    pub async fn list_variables(&self, arguments: VariablesArguments) -> Result<Vec<DapVariable>, RequestFailure> {
         let container = self.container(arguments.variables_reference)?;
         let start = arguments.start.unwrap_or(0).max(0);
         let count = arguments.count.filter(|count| *count > 0).unwrap_or(MAX_PAGE).min(MAX_PAGE);
@@ -56,7 +57,7 @@ impl NodeSession {
                 self.add_previews(container.isolate, vec![&mut value]).await;
                 variables.push(self.variable(container.isolate, name.clone(), &value));
             }
-            ContainerKind::Elements(_) | ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) => {
+            ContainerKind::Elements | ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) => {
                 if is_indexed {
                     variables = self.read_elements(&container, start, count).await?;
                 }
@@ -69,7 +70,7 @@ impl NodeSession {
     }
 
     /// `this` and the value that is returned are not in the scope, and belong to the first one of a frame.
-    async fn frame_values(&self, frame: NodeFrame, scope: usize) -> Result<Vec<DapVariable>, NodeFailure> {
+    async fn frame_values(&self, frame: NodeFrame, scope: usize) -> Result<Vec<DapVariable>, RequestFailure> {
         let Some(mut at) = self.call_frame(frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
         self.add_previews(frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
         let returned = at.return_value.map(|value| self.variable(frame.isolate, "(return value)".to_owned(), &value));
@@ -89,7 +90,7 @@ impl NodeSession {
         container: &NodeContainer,
         start: i64,
         count: i64,
-    ) -> Result<Vec<DapVariable>, NodeFailure> {
+    ) -> Result<Vec<DapVariable>, RequestFailure> {
         let size = self.call_by_value(container, COUNT_KEYS).await.unwrap_or(0);
         if size <= count && start == 0 {
             let properties = self.get_properties(container, &container.object_id, false).await?;
@@ -113,7 +114,7 @@ impl NodeSession {
         container: &NodeContainer,
         start: i64,
         count: i64,
-    ) -> Result<Vec<DapVariable>, NodeFailure> {
+    ) -> Result<Vec<DapVariable>, RequestFailure> {
         let function = match container.kind {
             ContainerKind::MapEntries(_) => PAGE_MAP,
             ContainerKind::SetEntries(_) => PAGE_SET,
@@ -134,8 +135,8 @@ impl NodeSession {
     }
 
     /// The properties of an array, a map or a set beside its elements.
-    async fn read_named(&self, container: &NodeContainer) -> Result<Vec<DapVariable>, NodeFailure> {
-        if !matches!(container.kind, ContainerKind::Elements(_)) {
+    async fn read_named(&self, container: &NodeContainer) -> Result<Vec<DapVariable>, RequestFailure> {
+        if !matches!(container.kind, ContainerKind::Elements) {
             // Whatever is asked of a map itself, the engine adds all its entries.
             let name = "size".to_owned();
             let (ContainerKind::MapEntries(size) | ContainerKind::SetEntries(size)) = &container.kind else {
@@ -153,7 +154,7 @@ impl NodeSession {
         container: &NodeContainer,
         object_id: &str,
         non_indexed_properties_only: bool,
-    ) -> Result<GetPropertiesResult, NodeFailure> {
+    ) -> Result<GetPropertiesResult, RequestFailure> {
         let (object_id, own_properties) = (object_id.to_owned(), true);
         let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
         let mut found = self.isolate(container.isolate)?.call(&get).await?;
@@ -248,7 +249,7 @@ impl NodeSession {
         };
         let size = described_size(value).unwrap_or(0);
         let kind = match value.subtype.as_deref() {
-            Some("array" | "typedarray") => ContainerKind::Elements(size),
+            Some("array" | "typedarray") => ContainerKind::Elements,
             Some("map") => ContainerKind::MapEntries(size),
             Some("set") => ContainerKind::SetEntries(size),
             _ => ContainerKind::Properties,
@@ -262,7 +263,7 @@ impl NodeSession {
         container: &NodeContainer,
         function_declaration: &'static str,
         arguments: Vec<CallArgument>,
-    ) -> Result<RemoteObject, NodeFailure> {
+    ) -> Result<RemoteObject, RequestFailure> {
         let call = CallFunction {
             object_id: container.object_id.clone(),
             function_declaration,
@@ -282,7 +283,7 @@ impl NodeSession {
         &self,
         container: &NodeContainer,
         function_declaration: &'static str,
-    ) -> Result<i64, NodeFailure> {
+    ) -> Result<i64, RequestFailure> {
         let call = CallFunction {
             object_id: container.object_id.clone(),
             function_declaration,
@@ -294,7 +295,7 @@ impl NodeSession {
     }
 
     /// Gives a variable or a property the value of an expression.
-    pub async fn set_variable(&self, arguments: SetVariableArguments) -> Result<SetVariableResponse, NodeFailure> {
+    pub async fn set_variable(&self, arguments: SetVariableArguments) -> Result<SetVariableResponse, RequestFailure> {
         let container = self.container(arguments.variables_reference)?;
         let isolate = self.isolate(container.isolate)?;
         let frame = match &container.kind {

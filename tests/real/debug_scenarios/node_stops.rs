@@ -192,3 +192,26 @@ fn functions_counts_and_log_messages_are_breakpoints() {
     stage.json(&["debug", "stop"]);
     stage.nothing_is_left();
 }
+
+const LATE_CHILD: &str = "\
+const { existsSync } = require('node:fs');
+const { execFileSync } = require('node:child_process');
+setInterval(() => {
+  if (!existsSync('go')) return;
+  execFileSync(process.execPath, ['-e', 'fs.writeFileSync(\"child\", \"ran\")']);
+  process.exit();
+}, 20);
+console.log('up'); // UP
+";
+
+#[test]
+fn a_program_that_was_let_go_starts_its_children_as_if_it_was_never_debugged() {
+    let Some(stage) = ScenarioSandbox::with("node", "late.js", LATE_CHILD) else { return };
+    stage.breaks("UP");
+    stage.check(&launched(&stage), "BREAKPOINT_HIT", "UP");
+    stage.json(&["debug", "stop", "--detach"]);
+    stage.sandbox.write("go", "");
+    let child = stage.sandbox.path("child");
+    crate::support::eventually("its child has run", || std::fs::read_to_string(&child).ok().filter(|it| it == "ran"));
+    stage.nothing_is_left();
+}

@@ -7,8 +7,8 @@ use super::evaluator::Evaluator;
 use super::operand::Operand;
 use super::overloads::{ArgumentType, MethodCandidate, choose_overload, find_candidates};
 use crate::adapters::java::java_vm::JavaClass;
-use crate::adapters::java::session::RequestFailure;
 use crate::adapters::java::signatures::{method_types, short_type_name, type_name};
+use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::class_types::{
     INVOKE_SINGLE_THREADED, InvokeResult, InvokeStatic, InvokeStaticOfInterface, NewArray, NewInstance,
 };

@@ -3,7 +3,8 @@
 use futures_util::future::join_all;
 
 use crate::adapters::java::frames::CodeFrame;
-use crate::adapters::java::session::{FrameSpot, JavaSession, RequestFailure};
+use crate::adapters::java::session::{FrameSpot, JavaSession};
+use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::objects::{DisableCollection, EnableCollection};
 use crate::jdwp::values::{JdwpValue, ObjectId};
 

@@ -12,7 +12,7 @@ use super::overloads::find_candidates;
 use super::scope::VariablePlace;
 use super::syntax::JavaExpression;
 use crate::adapters::java::java_vm::{JavaClass, STATIC};
-use crate::adapters::java::session::RequestFailure;
+use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::objects::ArrayLength;
 use crate::jdwp::values::{JdwpValue, ObjectId};
 

@@ -9,8 +9,9 @@ use super::names::NamePrefix;
 use super::operand::Operand;
 use super::scope::VariablePlace;
 use super::syntax::{BinaryOperator, JavaExpression};
-use crate::adapters::java::session::{FrameSpot, JavaSession, RequestFailure};
+use crate::adapters::java::session::{FrameSpot, JavaSession};
 use crate::adapters::java::signatures::class_signature;
+use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::reference_types::ClassObject;
 use crate::jdwp::values::{JdwpValue, ObjectId, TaggedObject};
 
