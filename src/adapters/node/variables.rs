@@ -170,7 +170,12 @@ impl NodeSession {
         let is_wanted = |value: &RemoteObject| {
             let has_preview =
                 matches!(value.subtype.as_deref(), None | Some("array" | "typedarray" | "map" | "set" | "promise"));
-            value.kind == "object" && has_preview && described_size(value).is_none_or(|size| size <= MAX_PREVIEWED)
+            // The global object is the same everywhere.
+            let is_global = value.class_name.as_deref() == Some("global");
+            value.kind == "object"
+                && !is_global
+                && has_preview
+                && described_size(value).is_none_or(|size| size <= MAX_PREVIEWED)
         };
         let mut wanted: Vec<&mut RemoteObject> =
             values.into_iter().filter(|it| is_wanted(it)).take(MAX_PREVIEWS).collect();
