@@ -17,6 +17,8 @@ pub struct Adapter {
     pub extensions: &'static [&'static str],
     /// The `type`s of launch.json that it debugs.
     pub types: &'static [&'static str],
+    /// The `type`s that it only attaches to.
+    pub attach_types: &'static [&'static str],
     /// Where it differs from the protocol.
     pub quirks: Quirks,
     /// A sentence with the command that installs it, in backquotes.

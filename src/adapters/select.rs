@@ -13,13 +13,15 @@ use crate::error::{Error, ErrorKind, Result};
 /// How much of a program is read to identify it, in bytes: Go's linker puts its note within these.
 const HEAD_BYTES: u64 = 32 * 1024;
 
-/// What is known about a target; the first field that is set decides.
+/// What is known about a target; the first field that names something decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdapterQuery<'a> {
     /// The name of an adapter.
     pub adapter: Option<&'a str>,
     /// The `type` of a configuration of launch.json.
     pub kind: Option<&'a str>,
+    /// Whether it is running already.
+    pub is_attach: bool,
     /// Its name, in any letter case.
     pub language: Option<&'a str>,
     /// A source file, an executable or a folder.
@@ -34,12 +36,12 @@ pub fn select_adapters(query: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>>
             let names = ADAPTERS.iter().map(|row| row.name).collect();
             (format!("there is no adapter {name:?}"), list_names("adapters", names), rows_where(|row| row.name == name))
         }
-        AdapterQuery { kind: Some(kind), .. } => {
+        AdapterQuery { kind: Some(kind), is_attach, .. } => {
             let mut types: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
             types.sort_unstable();
             types.dedup();
             let what = format!("no adapter debugs a configuration of type {kind:?}");
-            (what, list_names("types", types), rows_where(|row| row.types.contains(&kind)))
+            (what, list_names("types", types), rows_where(|row| debugs_type(row, kind, is_attach)))
         }
         AdapterQuery { language: Some(language), .. } => {
             let lower = language.to_lowercase();
@@ -71,6 +73,10 @@ pub fn locate_adapter(query: AdapterQuery<'_>, search: &AdapterSearch) -> Result
         }
     }
     Err(missing.unwrap_or_else(|| Error::new(ErrorKind::MissingTool, "there is no adapter for this")))
+}
+
+fn debugs_type(row: &Adapter, kind: &str, is_attach: bool) -> bool {
+    row.types.contains(&kind) || (is_attach && row.attach_types.contains(&kind))
 }
 
 fn rows_where(fits: impl Fn(&Adapter) -> bool) -> Vec<&'static Adapter> {

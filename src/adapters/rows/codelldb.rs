@@ -20,6 +20,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: native::LANGUAGES,
     extensions: native::EXTENSIONS,
     types: &["lldb", "codelldb", "cppdbg"],
+    attach_types: &[],
     quirks: Quirks::NONE,
     install: "`tether adapters install codelldb` installs it",
     find: find_adapter,

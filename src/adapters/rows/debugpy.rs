@@ -35,6 +35,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["python", "py"],
     extensions: &["py", "pyw"],
     types: &["debugpy", "python"],
+    attach_types: &[],
     quirks: Quirks {
         beside_program_field: Some("subProcess"),
         hides_name_errors: true,

@@ -22,6 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["go", "golang"],
     extensions: &["go"],
     types: &["go", "delve"],
+    attach_types: &[],
     quirks: Quirks { ends_launched_program: true, ..Quirks::NONE },
     install: "`apt-get install delve golang-go` or `go install github.com/go-delve/delve/cmd/dlv@latest` installs it",
     find: find_adapter,

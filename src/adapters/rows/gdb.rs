@@ -21,6 +21,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: native::LANGUAGES,
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
+    attach_types: &[],
     quirks: Quirks { drain_command: Some("shell echo"), detach_command: Some("detach"), ..Quirks::NONE },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH works, too",
     find: find_adapter,

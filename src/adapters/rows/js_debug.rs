@@ -22,6 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["javascript", "typescript", "js", "ts", "node", "nodejs", "page", "chrome"],
     extensions: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
     types: &["node", "pwa-node", "chrome", "pwa-chrome", "msedge", "pwa-msedge", "extensionHost", "pwa-extensionHost"],
+    attach_types: &[],
     quirks: Quirks { may_leave_debuggee: true, binds_late: true, ..Quirks::NONE },
     install: "`tether adapters install js-debug` installs it",
     find: find_adapter,

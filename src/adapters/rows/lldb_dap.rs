@@ -20,6 +20,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: native::LANGUAGES,
     extensions: native::EXTENSIONS,
     types: &["lldb-dap", "lldb-vscode", "swift-lldb", "cppdbg"],
+    attach_types: &[],
     quirks: Quirks::NONE,
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",
     find: find_adapter,

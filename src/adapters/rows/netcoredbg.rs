@@ -22,6 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["c#", "csharp", "f#", "fsharp", "vb", ".net", "dotnet"],
     extensions: &["dll", "cs", "fs", "vb", "csproj", "fsproj", "vbproj"],
     types: &["coreclr", "netcoredbg", "dotnet"],
+    attach_types: &[],
     quirks: Quirks::NONE,
     install: "its releases are on github.com/Samsung/netcoredbg; `:MasonInstall netcoredbg` in Neovim installs it, too",
     find: find_adapter,

@@ -22,6 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["javascript", "typescript", "js", "ts", "node", "nodejs"],
     extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
     types: &["node", "pwa-node"],
+    attach_types: &["extensionHost", "pwa-extensionHost"],
     quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
     install: "`apt-get install nodejs` installs Node, which is all that it needs",
     find: find_node,

@@ -22,6 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["ruby", "rb"],
     extensions: &["rb", "rake", "ru"],
     types: &["rdbg", "ruby", "ruby_lsp"],
+    attach_types: &[],
     quirks: Quirks {
         sends_initial_pause: true,
         close_means_terminated: true,

@@ -55,6 +55,9 @@ fn the_first_field_of_a_query_selects_the_row() {
     check(by_program(app), &["debugpy"]);
     check(AdapterQuery { language: Some("Go"), ..by_program(app) }, &["dlv"]);
     check(AdapterQuery { kind: Some("chrome"), language: Some("go"), ..by_program(app) }, &["js-debug"]);
+    let host = AdapterQuery { kind: Some("pwa-extensionHost"), ..AdapterQuery::default() };
+    check(host, &["js-debug"]);
+    check(AdapterQuery { is_attach: true, ..host }, &["node", "js-debug"]);
     check(AdapterQuery { adapter: Some("gdb"), kind: Some("chrome"), ..by_program(app) }, &["gdb"]);
     check(AdapterQuery { kind: Some("cppdbg"), ..AdapterQuery::default() }, NATIVE);
     check(by_program(Path::new("x.rs")), NATIVE);

@@ -53,6 +53,7 @@ pub(in crate::debug) fn locate_adapter(
     let query = AdapterQuery {
         adapter: request.adapter.as_deref(),
         kind: request.launch_type.as_deref(),
+        is_attach: request.debug_target.is_attach(),
         language: request.language.as_deref().or(module),
         program: program.as_deref(),
     };

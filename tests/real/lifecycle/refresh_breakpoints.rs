@@ -115,7 +115,7 @@ fn a_host_is_held_by_no_session_that_was_stopped_and_by_no_supervisor_that_is_go
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 
     // With its debugger killed while the new host waits, the host goes on, and what it may have missed is said.
-    let attached = sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "extension-host", "--adapter", "js-debug"]);
     assert_eq!(attached["state"], "RUNNING", "{attached:#}");
     let adapters = || sandbox.processes().into_iter().filter(|(_, line)| line.contains("vsDebugServer"));
     let before: Vec<u32> = adapters().map(|(pid, _)| pid).collect();
