@@ -10,9 +10,12 @@ use serde_json::Value;
 use super::types::{CdpCommand, EvaluateResult, RemoteObject, StackTrace, command, received};
 
 command!(
-    /// In the scripts with that URL, now and later.
+    /// In the scripts with that URL, or whose URL matches, now and later.
     SetBreakpointByUrl, "Debugger.setBreakpointByUrl", SetBreakpointByUrlResult, {
-        url: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url_regex: Option<String>,
         line_number: i64,
         column_number: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,9 +110,28 @@ command!(CallFunction, "Runtime.callFunctionOn", EvaluateResult, {
     generate_preview: bool,
     return_by_value: bool,
 });
+command!(
+    /// As the page itself would load it. A worker has no frame.
+    LoadNetworkResource, "Network.loadNetworkResource", LoadNetworkResourceResult, {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        frame_id: Option<String>,
+        url: String,
+        options: LoadResourceOptions,
+    }
+);
+command!(ReadStream, "IO.read", ReadStreamResult, { handle: String, size: usize });
+command!(CloseStream, "IO.close", IgnoredAny, { handle: String });
 command!(EnableNodeWorker, "NodeWorker.enable", IgnoredAny, { wait_for_debugger_on_start: bool });
 command!(SendMessageToWorker, "NodeWorker.sendMessageToWorker", IgnoredAny, { message: String, session_id: String });
 command!(DetachFromWorker, "NodeWorker.detach", IgnoredAny, { session_id: String });
+
+/// CDP's `Network.LoadNetworkResourceOptions`.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadResourceOptions {
+    pub disable_cache: bool,
+    pub include_credentials: bool,
+}
 
 /// A place in a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -176,6 +198,25 @@ received! {
 
     /// Result of `Debugger.getScriptSource`.
     struct GetScriptSourceResult { script_source: String }
+
+    /// Result of `Network.loadNetworkResource`.
+    struct LoadNetworkResourceResult { resource: LoadedResource }
+
+    /// CDP's `Network.LoadNetworkResourcePageResult`.
+    struct LoadedResource {
+        success: bool,
+        net_error_name: Option<String>,
+        http_status_code: Option<f64>,
+        stream: Option<String>,
+    }
+
+    /// Result of `IO.read`.
+    struct ReadStreamResult {
+        #[serde(default)]
+        base64_encoded: bool,
+        data: String,
+        eof: bool,
+    }
 
     /// Result of `Runtime.getProperties`.
     struct GetPropertiesResult {

@@ -7,7 +7,7 @@
 //! | `endpoint` | HTTP discovery of the WebSocket behind a debugging port |
 //! | `websocket` | opening that WebSocket |
 //! | `client` | one connection: commands, responses, event subscriptions |
-//! | `session` | one target of a connection; a worker of Node |
+//! | `session` | one target of a connection: its own, a frame or worker of a page, a worker of Node |
 //!
 //! Does not depend on windows or debug sessions; of the rest of the crate it uses only `wire`.
 //!
@@ -25,6 +25,6 @@ mod websocket;
 pub use cdp_error::CdpError;
 pub use client::{CdpClient, CdpConnection, CdpEvent, EventHandler, EventSubscription, EventsLost};
 pub use endpoint::{Endpoint, TargetListEntry, discover_endpoint, list_targets};
-pub use session::{CdpSession, WorkerSession};
+pub use session::{CdpSession, FlatSession, WorkerSession};
 pub use types::CdpCommand;
 pub use websocket::{open_connection, open_connection_with_handler};

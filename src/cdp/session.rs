@@ -1,5 +1,5 @@
-//! One debugged target of a connection: the connection's own, or a worker of Node, whose messages are wrapped in those of
-//! its parent.
+//! One debugged target of a connection: the connection's own, a frame or worker of a page, or a worker of Node, whose
+//! messages are wrapped in those of its parent.
 //!
 //! Does not depend on particular commands.
 
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 
 use super::cdp_error::CdpError;
 use super::client::{CdpClient, CdpCommandResult, CdpEvent, encode_command, parse_message, response_error};
@@ -19,7 +20,17 @@ use crate::wire::pending::PendingRequests;
 pub enum CdpSession {
     /// The connection's own target.
     Own(CdpClient),
+    /// A frame or worker of a page, by its flat session.
+    Flat(Arc<FlatSession>),
     Worker(Arc<WorkerSession>),
+}
+
+/// A frame or worker of a page.
+pub struct FlatSession {
+    client: CdpClient,
+    id: String,
+    /// Why it has ended.
+    closed: watch::Sender<Option<String>>,
 }
 
 /// A worker of a Node process.
@@ -34,7 +45,36 @@ impl CdpSession {
     pub async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
         match self {
             CdpSession::Own(client) => client.call(None, command, deadline).await,
+            CdpSession::Flat(flat) => flat.call(command, deadline).await,
             CdpSession::Worker(worker) => worker.call(command, deadline).await,
+        }
+    }
+
+    /// The target has ended: so do the commands that wait. Those of the connection's own end with it.
+    pub fn close(&self, reason: &str) {
+        match self {
+            CdpSession::Own(_) => {}
+            CdpSession::Flat(flat) => drop(flat.closed.send_replace(Some(reason.to_owned()))),
+            CdpSession::Worker(worker) => worker.pending.close(reason),
+        }
+    }
+}
+
+impl FlatSession {
+    /// A target by the session id of its `attachedToTarget`.
+    pub fn new(client: CdpClient, id: String) -> Arc<FlatSession> {
+        Arc::new(FlatSession { client, id, closed: watch::Sender::new(None) })
+    }
+
+    async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
+        let mut closed = self.closed.subscribe();
+        tokio::select! {
+            called = self.client.call(Some(&self.id), command, deadline) => called,
+            // The sender lives as long as this.
+            reason = closed.wait_for(Option::is_some) => {
+                let reason = reason.ok().and_then(|reason| reason.clone());
+                Err(CdpError::Closed(reason.unwrap_or_default()))
+            }
         }
     }
 }
@@ -61,11 +101,6 @@ impl WorkerSession {
             }
             None => message.into_event(),
         }
-    }
-
-    /// The worker has ended: so do the commands that wait.
-    pub fn close(&self, reason: &str) {
-        self.pending.close(reason);
     }
 
     /// Ends the session: a worker that has finished waits for that.

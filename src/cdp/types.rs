@@ -32,6 +32,7 @@ macro_rules! command {
 command!(GetTargets, "Target.getTargets", GetTargetsResult, {});
 command!(AttachToTarget, "Target.attachToTarget", AttachToTargetResult, { target_id: String, flatten: bool });
 command!(CloseBrowser, "Browser.close", IgnoredAny, {});
+command!(ClosePage, "Page.close", IgnoredAny, {});
 command!(EnableRuntime, "Runtime.enable", IgnoredAny, {});
 command!(EnableNodeRuntime, "NodeRuntime.enable", IgnoredAny, {});
 command!(

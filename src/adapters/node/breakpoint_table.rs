@@ -9,6 +9,9 @@ use super::scripts::LoadedScript;
 use crate::adapters::hit_condition::HitCondition;
 use crate::dap::types::{DapBreakpoint, DapSource};
 
+/// What is said of a file that no script of the program is, or is made of.
+pub const NOT_LOADED: &str = "no script of this file is loaded yet";
+
 /// All breakpoints.
 #[derive(Default)]
 pub struct NodeBreakpointTable {
@@ -92,6 +95,30 @@ impl NodeBreakpointTable {
             let bound = entry.bound.iter().find(is_bound)?.clone();
             Some((entry, bound))
         })
+    }
+
+    /// The scripts of an isolate are gone. Returns the breakpoints that are bound nowhere now with their place before, and
+    /// those that are to be bound by URL again.
+    pub fn forget_scripts(&mut self, isolate: i64) -> (Vec<(i64, (i64, i64))>, Vec<i64>) {
+        let (mut unbound, mut retired) = (Vec::new(), Vec::new());
+        for entry in self.entries.values_mut() {
+            let bound = entry.bound.iter().filter(|bound| bound.isolate == isolate);
+            let (mut count, mut is_retired) = (0, false);
+            for bound in bound {
+                count += 1;
+                is_retired |= bound.is_retired;
+            }
+            let is_elsewhere = entry.bound.len() > count;
+            entry.bound.retain(|bound| bound.isolate != isolate || (bound.script.is_none() && !bound.is_retired));
+            if let Some(before) = entry.place.filter(|_| count > 0 && !is_elsewhere) {
+                (entry.place, entry.message) = (None, Some(NOT_LOADED.to_owned()));
+                unbound.push((entry.id, before));
+            }
+            if is_retired {
+                retired.push(entry.id);
+            }
+        }
+        (unbound, retired)
     }
 
     /// An isolate is gone: nothing is bound in it.

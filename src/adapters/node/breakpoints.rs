@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::breakpoint_code::engine_condition;
-use super::breakpoint_table::{BoundBreakpoint, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
+use super::breakpoint_table::{BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::Isolate;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
@@ -22,8 +22,6 @@ use crate::cdp::debugger::{
 };
 use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
-/// What is said of a file that no script of the program is, or is made of.
-const NOT_LOADED: &str = "no script of this file is loaded yet";
 const NO_CODE: &str = "there is no code at or below this line";
 
 impl NodeSession {
@@ -106,21 +104,33 @@ impl NodeSession {
         }
     }
 
+    /// The isolate shows another document: its scripts are gone, and so are the breakpoints that were bound in them.
+    pub async fn forget_scripts(&self, isolate: &Isolate) {
+        isolate.with_state(|state| state.scripts.clear());
+        let (unbound, retired) = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
+        for id in retired {
+            self.bind(isolate, id).await;
+        }
+        for (id, before) in unbound {
+            self.report_change(id, Some(before)).await;
+        }
+    }
+
     async fn bind(&self, isolate: &Isolate, id: i64) {
         let entry = self.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
         let Some(entry) = entry else { return };
         match &entry.wanted.place {
-            NodeBreakpointPlace::Line { file, line, column, .. } => {
-                let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.sources().contains(file));
+            NodeBreakpointPlace::Line { path, file, line, column } => {
+                let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
                 let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
                 for script in &scripts {
                     self.bind_in_script(isolate, &entry, script).await;
                 }
                 if !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
-                    self.bind_by_url(isolate, &entry, file, (*line, column.unwrap_or(0))).await;
+                    self.bind_by_url(isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
                 }
             }
-            NodeBreakpointPlace::Entry(file) => self.bind_by_url(isolate, &entry, file, (0, 0)).await,
+            NodeBreakpointPlace::Entry(file) => self.bind_by_url(isolate, &entry, [file, file], (0, 0)).await,
             NodeBreakpointPlace::Function(name) => self.bind_function(isolate, &entry, name).await,
         }
     }
@@ -144,7 +154,8 @@ impl NodeSession {
                 continue;
             };
             let condition = self.condition_of(&entry);
-            let set = SetBreakpointByUrl { url: url.into(), line_number, column_number, condition };
+            let set =
+                SetBreakpointByUrl { url: Some(url.into()), url_regex: None, line_number, column_number, condition };
             if let Ok(result) = isolate.call(&set).await {
                 let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
                 let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
@@ -154,16 +165,23 @@ impl NodeSession {
     }
 
     fn breakpoints_in_sources(&self, map: &ScriptMap) -> Vec<NodeBreakpoint> {
-        let is_in = |entry: &&NodeBreakpoint| {
-            entry.file().is_some_and(|file| map.sources().iter().any(|source| source == file))
-        };
+        let is_in = |entry: &&NodeBreakpoint| entry.file().is_some_and(|file| map.has_source(file));
         self.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_in).cloned().collect())
     }
 
-    async fn bind_by_url(&self, isolate: &Isolate, entry: &NodeBreakpoint, file: &Path, (line, column): (i64, i64)) {
-        let Ok(url) = url::Url::from_file_path(file) else { return };
+    /// `names`: the file as the client has it, and without links.
+    async fn bind_by_url(
+        &self,
+        isolate: &Isolate,
+        entry: &NodeBreakpoint,
+        names: [&Path; 2],
+        (line_number, column_number): (i64, i64),
+    ) {
+        let file = names[1];
+        let url = if isolate.is_web() { None } else { url::Url::from_file_path(file).ok().map(String::from) };
+        let url_regex = isolate.is_web().then(|| self.maps.url_pattern(&names));
         let condition = self.condition_of(entry);
-        let set = SetBreakpointByUrl { url: url.into(), line_number: line, column_number: column, condition };
+        let set = SetBreakpointByUrl { url, url_regex, line_number, column_number, condition };
         let result = match isolate.call(&set).await {
             Ok(result) => result,
             Err(error) => return self.refuse(entry.id, RequestFailure::from(error).0),

@@ -3,7 +3,6 @@
 // were not here.
 "use strict";
 const { isMainThread } = require("node:worker_threads");
-const { Module } = require("node:module");
 const inspector = require("node:inspector");
 const fs = require("node:fs");
 
@@ -20,47 +19,6 @@ function announceInspector() {
     }
 }
 
-// The engine pauses before modules with a source map, and before no CommonJS module: these are announced here.
-function announceMap(file, text) {
-    const at = text.lastIndexOf("\n//# sourceMappingURL=");
-    if (at < 0 || typeof globalThis[report] !== "function") return;
-    const [map] = text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
-    globalThis[report](JSON.stringify({ script: { file, map } }));
-    debugger;
-}
-
-// An accessor, since a function around the original would be a frame in each stack of the program.
-function announceMapsOfModules() {
-    let compile = Module.prototype._compile;
-    const standard = Module._extensions[".js"];
-    const compileAnnounced = function (text, file, ...others) {
-        announceMap(file, text);
-        return compile.call(this, text, file, ...others);
-    };
-    Object.defineProperty(Module.prototype, "_compile", {
-        configurable: true,
-        enumerable: true,
-        get() {
-            const file = this.filename;
-            if (typeof file !== "string" || file.includes("/node_modules/")) return compile;
-            // A compiler in memory: only what it returns has the map.
-            if (Module._extensions[".js"] !== standard || !/\.c?js$/.test(file)) return compileAnnounced;
-            let text = "";
-            try {
-                text = fs.readFileSync(file, "utf8");
-            } catch {
-                // The program will find that out itself.
-            }
-            announceMap(file, text);
-            return compile;
-        },
-        set(value) {
-            if (this === Module.prototype) compile = value;
-            else Object.defineProperty(this, "_compile", { value, writable: true, configurable: true, enumerable: true });
-        },
-    });
-}
-
 if (announcements && isMainThread && inspector.url() === undefined) {
     let isOpen = false;
     try {
@@ -71,10 +29,10 @@ if (announcements && isMainThread && inspector.url() === undefined) {
         announceInspector();
         if (process.env.DEVTETHER_INSPECT_CHILDREN === "0") delete process.env.DEVTETHER_INSPECTORS;
         inspector.waitForDebugger();
-        announceMapsOfModules();
+        announceMapsOfModules(require, report);
     } catch {
         if (isOpen) inspector.close();
     }
 } else if (announcements && !isMainThread) {
-    announceMapsOfModules();
+    announceMapsOfModules(require, report);
 }

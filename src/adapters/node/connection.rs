@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::isolate::Isolate;
-use super::isolate_events::{ConnectionEvents, IsolateEvents};
+use super::isolate::{Isolate, IsolateHost};
+use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::session::NodeSession;
+use super::stops::BEFORE_SCRIPT;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
     EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,
     SetInstrumentationBreakpoint,
 };
-use crate::cdp::types::{AddBinding, EnableDebugger, EnableNodeRuntime, EnableRuntime, NotifyWhenWaitingForDisconnect};
-use crate::cdp::{CdpSession, WorkerSession, open_connection_with_handler};
+use crate::cdp::types::{
+    AddBinding, EnableDebugger, EnableNodeRuntime, EnableRuntime, NotifyWhenWaitingForDisconnect, SetAutoAttach,
+};
+use crate::cdp::{CdpSession, open_connection_with_handler};
 use crate::dap::types::ThreadEvent;
 
 /// How long an inspector may take to accept the connection.
@@ -28,12 +31,13 @@ pub struct InspectorAddress {
     pub port: u16,
     /// Of its WebSocket.
     pub path: String,
-    /// How its main thread is called.
+    /// How its main thread is called, or the page.
     pub name: String,
+    pub host: IsolateHost,
 }
 
 impl NodeSession {
-    /// Connects to the inspector of a process. Errors: it cannot be connected to, or answers otherwise than an inspector.
+    /// Connects to the inspector of a process or page. Errors: it cannot be connected to, or answers otherwise than an inspector.
     pub async fn connect_process(
         &self,
         address: &InspectorAddress,
@@ -46,37 +50,49 @@ impl NodeSession {
         let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
         let (client, driver) = opened?;
         connection.set_client(client.clone());
-        let (id, name) = (connection.isolate, address.name.clone());
+        let (id, name, host) = (connection.isolate, address.name.clone(), address.host.clone());
         tasks.spawn(async move {
             driver.await;
             connection.end().await;
         });
         let session = CdpSession::Own(client.clone());
-        let isolate = Arc::new(Isolate { id, name, session, client: Some(client), state: Mutex::default() });
+        let isolate = Arc::new(Isolate { id, name, host, session, client: Some(client), state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
         self.prepare_isolate(&isolate).await?;
-        isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+        if !isolate.is_web() {
+            isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+        }
         Ok(isolate)
     }
 
-    /// Prepares a worker, and lets it run once the client has sent its breakpoints.
-    pub async fn connect_worker(
-        &self,
-        id: i64,
-        parent: i64,
-        worker: Arc<WorkerSession>,
-        title: &str,
-    ) -> Result<(), RequestFailure> {
-        let of = self.isolate(parent).map(|it| it.name.clone()).unwrap_or_default();
-        let title = title.trim_start_matches('[').trim_end_matches(']');
-        let name = if title.is_empty() { format!("worker {}", worker.id()) } else { title.to_owned() };
-        let name = if of.is_empty() { name } else { format!("{name} of {of}") };
-        let session = CdpSession::Worker(worker);
-        let isolate = Arc::new(Isolate { id, name, session, client: None, state: Mutex::default() });
+    /// Prepares a worker or frame, and lets it run once the client has sent its breakpoints.
+    pub async fn connect_child(&self, child: StartedChild) -> Result<(), RequestFailure> {
+        let (id, name) = (child.isolate, self.child_name(&child));
+        let StartedChild { session, host, .. } = child;
+        let isolate = Arc::new(Isolate { id, name, host, session, client: None, state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
-        self.prepare_isolate(&isolate).await?;
+        if let Err(failure) = self.prepare_isolate(&isolate).await {
+            self.remove_isolate(id);
+            // It waits for its debugger all the same. Fails when it has ended.
+            let _ = isolate.call(&RunIfWaitingForDebugger {}).await;
+            return Err(failure);
+        }
         self.report_thread("started", id).await;
         self.start_isolate(&isolate).await
+    }
+
+    fn child_name(&self, child: &StartedChild) -> String {
+        let title = child.title.trim_start_matches('[').trim_end_matches(']');
+        let name = match (&child.host, title) {
+            (IsolateHost::Node | IsolateHost::WebWorker, "") => format!("worker {}", child.isolate),
+            (IsolateHost::Node, title) => title.to_owned(),
+            (IsolateHost::WebWorker, url) => format!("worker {}", url.rsplit('/').next().unwrap_or(url)),
+            (IsolateHost::Document { .. }, url) => format!("frame {url}"),
+        };
+        match self.isolate(child.parent) {
+            Ok(parent) => format!("{name} of {}", parent.name),
+            Err(_) => name,
+        }
     }
 
     /// What the engine has to know before the first line runs.
@@ -87,12 +103,17 @@ impl NodeSession {
         if self.skip.skips_internals() {
             isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
         }
-        let instrumentation = "beforeScriptWithSourceMapExecution";
-        isolate.call(&SetInstrumentationBreakpoint { instrumentation }).await?;
+        isolate.call(&SetInstrumentationBreakpoint { instrumentation: BEFORE_SCRIPT }).await?;
         isolate.call(&AddBinding { name: self.binding.clone().into() }).await?;
-        // Unknown to old versions: the process is then let go when it exits.
-        let _ = isolate.call(&EnableNodeRuntime {}).await;
-        let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        if isolate.is_web() {
+            isolate.call(&EnableRuntime {}).await?;
+            let children = SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: true, flatten: true };
+            isolate.call(&children).await?;
+        } else {
+            // Unknown to old versions: the process is then let go when it exits.
+            let _ = isolate.call(&EnableNodeRuntime {}).await;
+            let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        }
         self.bind_all(isolate).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One thread of JavaScript: the connection to its inspector, its scripts, its pause.
+//! One thread of JavaScript: where it runs, the connection to its inspector, its scripts, its pause.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,10 +19,23 @@ pub struct Isolate {
     pub id: i64,
     /// How it is called: `app.js [123]`, `worker 1 [123]`.
     pub name: String,
+    pub host: IsolateHost,
     pub session: CdpSession,
-    /// Of the main thread of a process: its connection, which its workers share.
+    /// Of the main thread of a process, or of a page: its connection, which its workers and frames share.
     pub client: Option<CdpClient>,
     pub state: Mutex<IsolateState>,
+}
+
+/// Where an isolate runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IsolateHost {
+    Node,
+    /// A page, or a frame of it with a process of its own, by the id of the frame.
+    Document {
+        frame: String,
+    },
+    /// A worker of a page.
+    WebWorker,
 }
 
 /// What changes of an isolate.
@@ -74,6 +87,11 @@ impl Isolate {
     /// Reads or changes what changes.
     pub fn with_state<T>(&self, access: impl FnOnce(&mut IsolateState) -> T) -> T {
         access(&mut lock(&self.state))
+    }
+
+    /// Whether it runs in a browser.
+    pub fn is_web(&self) -> bool {
+        self.host != IsolateHost::Node
     }
 
     /// Leaves a worker that has finished.

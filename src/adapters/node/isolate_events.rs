@@ -1,7 +1,7 @@
-//! What the inspectors send, in one queue: the events of an isolate in their order, and those of its workers.
+//! What the inspectors send, in one queue: the events of an isolate in their order, and those of its workers and frames.
 //!
-//! Responses to commands for a worker come as events of its process, and are delivered before the queue: a handler of the
-//! queue may wait for them.
+//! Responses to commands for a worker of Node come as events of its process, and are delivered before the queue: a handler of
+//! the queue may wait for them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::mpsc;
 
-use crate::cdp::debugger::{AttachedToWorker, DetachedFromWorker, NodeWorkerInfo, ReceivedMessageFromWorker};
-use crate::cdp::{CdpClient, CdpEvent, WorkerSession};
+use super::isolate::IsolateHost;
+use crate::cdp::debugger::{AttachedToWorker, DetachedFromWorker, ReceivedMessageFromWorker};
+use crate::cdp::events::{AttachedToTarget, DetachedFromTarget};
+use crate::cdp::{CdpClient, CdpEvent, CdpSession, FlatSession, WorkerSession};
 use crate::sync::lock;
 
 /// How many events may wait; a program that sends more is not debugged any longer.
@@ -22,16 +24,21 @@ pub enum IsolateEvent {
         isolate: i64,
         event: CdpEvent,
     },
-    WorkerStarted {
-        isolate: i64,
-        parent: i64,
-        session: Arc<WorkerSession>,
-        info: NodeWorkerInfo,
-    },
-    /// A worker has ended, or the connection to a process.
+    ChildStarted(StartedChild),
+    /// A worker or frame has ended, or the connection to a process.
     Ended {
         isolate: i64,
     },
+}
+
+/// A worker of an isolate, or a frame of a page: it waits for its debugger.
+pub struct StartedChild {
+    pub isolate: i64,
+    pub parent: i64,
+    pub session: CdpSession,
+    pub host: IsolateHost,
+    /// What the inspector calls it.
+    pub title: String,
 }
 
 /// Numbers the isolates, and queues their events.
@@ -44,11 +51,11 @@ pub struct IsolateEvents {
 /// The events of one connection.
 pub struct ConnectionEvents {
     events: IsolateEvents,
-    /// The isolate of the process's main thread.
+    /// The isolate of the process's main thread, or of the page.
     pub isolate: i64,
     client: OnceLock<CdpClient>,
-    /// The workers by their session.
-    workers: Mutex<HashMap<String, (i64, Arc<WorkerSession>)>>,
+    /// The workers and frames by their session.
+    children: Mutex<HashMap<String, (i64, CdpSession)>>,
 }
 
 impl IsolateEvents {
@@ -61,7 +68,7 @@ impl IsolateEvents {
     /// For another connection, whose own isolate gets the next number.
     pub fn open(&self) -> Arc<ConnectionEvents> {
         let (isolate, events) = (self.next_isolate(), self.clone());
-        Arc::new(ConnectionEvents { events, isolate, client: OnceLock::new(), workers: Mutex::default() })
+        Arc::new(ConnectionEvents { events, isolate, client: OnceLock::new(), children: Mutex::default() })
     }
 
     fn next_isolate(&self) -> i64 {
@@ -70,47 +77,94 @@ impl IsolateEvents {
 }
 
 impl ConnectionEvents {
-    /// The connection is open: workers are reached through it.
+    /// The connection is open: workers and frames are reached through it.
     pub fn set_client(&self, client: CdpClient) {
         let _ = self.client.set(client);
     }
 
     /// Queues an event of the connection.
     pub fn handle_event(&self, event: &CdpEvent) {
-        if let Some(attached) = event.parse_as::<AttachedToWorker>("NodeWorker.attachedToWorker") {
-            return self.add_worker(attached);
-        }
-        if let Some(received) = event.parse_as::<ReceivedMessageFromWorker>("NodeWorker.receivedMessageFromWorker") {
-            let worker = lock(&self.workers).get(&received.session_id).cloned();
-            if let Some((isolate, session)) = worker
-                && let Some(event) = session.dispatch(&received.message)
-            {
-                self.push(IsolateEvent::Sent { isolate, event });
+        let Some(isolate) = self.find_isolate(event) else { return };
+        match event.method.as_str() {
+            "NodeWorker.attachedToWorker" => {
+                if let Some(attached) = event.parse_as("NodeWorker.attachedToWorker") {
+                    self.add_worker(isolate, attached);
+                }
             }
-            return;
-        }
-        if let Some(detached) = event.parse_as::<DetachedFromWorker>("NodeWorker.detachedFromWorker") {
-            if let Some((isolate, session)) = lock(&self.workers).remove(&detached.session_id) {
-                session.close("the worker has ended");
-                self.push(IsolateEvent::Ended { isolate });
+            "NodeWorker.receivedMessageFromWorker" => {
+                if let Some(received) = event.parse_as("NodeWorker.receivedMessageFromWorker") {
+                    self.dispatch_to_worker(&received);
+                }
             }
-            return;
+            "NodeWorker.detachedFromWorker" => {
+                let detached = event.parse_as::<DetachedFromWorker>("NodeWorker.detachedFromWorker");
+                detached.into_iter().for_each(|detached| self.remove_child(&detached.session_id));
+            }
+            "Target.attachedToTarget" => {
+                if let Some(attached) = event.parse_as("Target.attachedToTarget") {
+                    self.add_target(isolate, attached);
+                }
+            }
+            "Target.detachedFromTarget" => {
+                let detached = event.parse_as::<DetachedFromTarget>("Target.detachedFromTarget");
+                detached.into_iter().for_each(|detached| self.remove_child(&detached.session_id));
+            }
+            _ => self.push(IsolateEvent::Sent { isolate, event: event.clone() }),
         }
-        self.push(IsolateEvent::Sent { isolate: self.isolate, event: event.clone() });
     }
 
-    fn add_worker(&self, attached: AttachedToWorker) {
+    /// The isolate that an event is of. `None`: it has ended.
+    fn find_isolate(&self, event: &CdpEvent) -> Option<i64> {
+        match &event.session {
+            None => Some(self.isolate),
+            Some(session) => lock(&self.children).get(session).map(|(isolate, _)| *isolate),
+        }
+    }
+
+    fn dispatch_to_worker(&self, received: &ReceivedMessageFromWorker) {
+        let worker = lock(&self.children).get(&received.session_id).cloned();
+        if let Some((isolate, CdpSession::Worker(session))) = worker
+            && let Some(event) = session.dispatch(&received.message)
+        {
+            self.push(IsolateEvent::Sent { isolate, event });
+        }
+    }
+
+    fn add_worker(&self, parent: i64, attached: AttachedToWorker) {
         let Some(client) = self.client.get().cloned() else { return };
-        let (isolate, parent) = (self.events.next_isolate(), self.isolate);
-        let session = WorkerSession::new(client, attached.session_id.clone());
-        lock(&self.workers).insert(attached.session_id, (isolate, Arc::clone(&session)));
-        self.push(IsolateEvent::WorkerStarted { isolate, parent, session, info: attached.worker_info });
+        let session = CdpSession::Worker(WorkerSession::new(client, attached.session_id.clone()));
+        self.add_child(parent, attached.session_id, session, (IsolateHost::Node, attached.worker_info.title));
+    }
+
+    fn add_target(&self, parent: i64, attached: AttachedToTarget) {
+        let Some(client) = self.client.get().cloned() else { return };
+        let info = attached.target_info;
+        let host = match info.kind.as_str() {
+            "iframe" | "page" => IsolateHost::Document { frame: info.target_id },
+            _ => IsolateHost::WebWorker,
+        };
+        let session = CdpSession::Flat(FlatSession::new(client, attached.session_id.clone()));
+        self.add_child(parent, attached.session_id, session, (host, info.url));
+    }
+
+    fn add_child(&self, parent: i64, id: String, session: CdpSession, (host, title): (IsolateHost, String)) {
+        let isolate = self.events.next_isolate();
+        lock(&self.children).insert(id, (isolate, session.clone()));
+        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, host, title }));
+    }
+
+    fn remove_child(&self, id: &str) {
+        let removed = lock(&self.children).remove(id);
+        if let Some((isolate, session)) = removed {
+            session.close("it has ended");
+            self.push(IsolateEvent::Ended { isolate });
+        }
     }
 
     /// The connection has ended.
     pub async fn end(&self) {
-        let workers: Vec<_> = lock(&self.workers).drain().map(|(_, worker)| worker).collect();
-        for (isolate, session) in workers {
+        let children: Vec<_> = lock(&self.children).drain().map(|(_, child)| child).collect();
+        for (isolate, session) in children {
             session.close("its process has ended");
             // Fails when the session has ended.
             let _ = self.events.queue.send(IsolateEvent::Ended { isolate }).await;

@@ -9,7 +9,7 @@ use crate::adapters::launch_fields::FieldReader;
 use crate::dap::types::Fields;
 
 /// Arguments of VS Code's debugger that change nothing here.
-const IGNORED_KEYS: [&str; 18] = [
+const IGNORED_KEYS: [&str; 25] = [
     "outFiles",
     "sourceMaps",
     "resolveSourceMapLocations",
@@ -28,6 +28,13 @@ const IGNORED_KEYS: [&str; 18] = [
     "experimentalNetworking",
     "nodeVersionHint",
     "continueOnAttach",
+    "browserAttachLocation",
+    "disableNetworkCache",
+    "pathMapping",
+    "perScriptSourcemaps",
+    "targetSelection",
+    "timeout",
+    "vmTarget",
 ];
 
 /// What both requests have.
@@ -63,6 +70,8 @@ pub struct NodeAttach {
     pub path: Option<String>,
     /// The caller has named the host: a local listener may then belong to another user.
     pub is_host_named: bool,
+    /// The URL of a page of a browser, with `*` for any text; none: a Node program is meant.
+    pub page: Option<String>,
     pub settings: SourceSettings,
 }
 
@@ -80,7 +89,7 @@ impl SourceSettings {
         }
         roots.retain(|root| root.parent().is_some());
         let skip = SkipPatterns::parse(patterns.as_deref())?;
-        Ok(SourceSettings { maps: MapFolders { roots, cwd }, skip, unknown: Vec::new() })
+        Ok(SourceSettings { maps: MapFolders { roots, cwd, web_root: None }, skip, unknown: Vec::new() })
     }
 }
 
@@ -149,11 +158,23 @@ impl NodeAttach {
         for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses", "processId"] {
             reader.value(ignored);
         }
-        let mut settings = SourceSettings::read(&mut reader, cwd, Vec::new())?;
+        let page = page_filter(&mut reader)?;
+        let web_root = reader.text("webRoot")?.map_or_else(|| cwd.clone(), |root| cwd.join(root));
+        let more = page.iter().map(|_| web_root.clone()).collect();
+        let mut settings = SourceSettings::read(&mut reader, cwd, more)?;
+        settings.maps.web_root = page.is_some().then(|| web_root.canonicalize().unwrap_or(web_root));
         settings.unknown = reader.unknown();
         let port = port.filter(|port| *port > 0).ok_or("there is no `port`")?;
-        Ok(NodeAttach { port, path, is_host_named, settings })
+        Ok(NodeAttach { port, path, is_host_named, page, settings })
     }
+}
+
+/// The page of a browser that is meant; `None`: none is.
+fn page_filter(reader: &mut FieldReader<'_>) -> Result<Option<String>, String> {
+    let is_browser = reader.text("type")?.is_some_and(|kind| kind.ends_with("chrome") || kind.ends_with("msedge"));
+    let filter = reader.text("urlFilter")?.filter(|filter| !filter.is_empty());
+    let url = reader.text("url")?.map(|url| format!("{}*", url.trim_end_matches('*')));
+    Ok(filter.or(url).or(is_browser.then(|| "*".to_owned())))
 }
 
 /// The port and the path of `ws://127.0.0.1:9229/id`.
@@ -213,6 +234,14 @@ mod tests {
         assert_eq!((it.port, it.path, it.is_host_named), (9229, None, false));
         let it = attach(json!({"websocketAddress": "ws://127.0.0.1:9230/a-b"})).unwrap();
         assert_eq!((it.port, it.path.as_deref()), (9230, Some("/a-b")));
+        assert_eq!(it.page, None);
+        let page = |fields: Value| attach(fields).unwrap().page.unwrap();
+        assert_eq!(page(json!({"type": "pwa-chrome", "port": 1})), "*");
+        assert_eq!(page(json!({"port": 1, "url": "http://localhost:1/"})), "http://localhost:1/*");
+        assert_eq!(page(json!({"port": 1, "urlFilter": "*/app", "url": "x"})), "*/app");
+        let root = attach(json!({"port": 1, "url": "x", "cwd": "/w", "webRoot": "site"})).unwrap().settings.maps;
+        assert_eq!(root.web_root.as_deref(), Some(Path::new("/w/site")));
+        assert!(root.covers(Path::new("/w/site/a.js")));
         for bad in [
             json!({}),
             json!({"port": 0}),

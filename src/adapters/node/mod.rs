@@ -1,13 +1,16 @@
-//! The adapter for Node: a DAP server in this process that speaks CDP to the inspectors of a program.
+//! The adapter for Node and for pages of a browser: a DAP server in this process that speaks CDP to the inspectors of a
+//! program.
 //!
-//! Each thread of JavaScript (the main thread of a process, a worker, a child process) is an *isolate* with an inspector of
-//! its own, and a thread of DAP.
+//! Each thread of JavaScript (the main thread of a process, a worker, a child process; a page, a frame of it in a process of
+//! its own, its workers) is an *isolate* with an inspector of its own, and a thread of DAP.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `attach_target` | the program or page that is attached to |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
+//! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `session` | the tables of an active session |
@@ -18,9 +21,12 @@
 //! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
+//! | `web_files` | the files of a page's scripts, and their URLs |
+//! | `map_loading` | reads maps from files, or through a page |
 //!
 //! Does not depend on sessions of the supervisor.
 
+mod attach_target;
 mod breakpoint_code;
 mod breakpoint_table;
 mod breakpoints;
@@ -30,6 +36,8 @@ mod frames;
 mod isolate;
 mod isolate_events;
 mod launch_arguments;
+mod map_loading;
+mod module_announcements;
 mod node_program;
 mod requests;
 mod resume;
@@ -40,5 +48,6 @@ mod source_maps;
 mod stops;
 mod value_text;
 mod variables;
+mod web_files;
 
 pub use serve::serve_node;

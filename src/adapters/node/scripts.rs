@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use super::source_maps::{ScriptMap, file_path};
+use super::source_maps::ScriptMap;
 use crate::cdp::debugger::ParsedScript;
 
 /// How many scripts of an isolate are kept.
@@ -60,7 +60,7 @@ impl LoadedScript {
 
     /// Whether the map says that the script was made of a file with its own path, as compilers in memory do.
     pub fn is_own_source(&self) -> bool {
-        self.path.as_ref().is_some_and(|path| self.map().is_some_and(|map| map.sources().contains(path)))
+        self.path.as_ref().is_some_and(|path| self.map().is_some_and(|map| map.has_source(path)))
     }
 }
 
@@ -71,12 +71,17 @@ pub struct ScriptTable {
 }
 
 impl ScriptTable {
-    /// Adds a script that was parsed. `None`: it has no name, as a condition that is evaluated, or there are too many.
-    pub fn add(&mut self, parsed: &ParsedScript, skip: &SkipPatterns) -> Option<Arc<LoadedScript>> {
+    /// Adds a script that was parsed, and its file. `None`: it has no name, as a condition that is evaluated, or there are too
+    /// many.
+    pub fn add(
+        &mut self,
+        parsed: &ParsedScript,
+        path: Option<PathBuf>,
+        skip: &SkipPatterns,
+    ) -> Option<Arc<LoadedScript>> {
         if self.scripts.len() >= MAX_SCRIPTS || parsed.url.is_empty() {
             return None;
         }
-        let path = file_path(&parsed.url);
         let is_skipped = skip.is_skipped(&parsed.url, path.as_deref());
         let script = Arc::new(LoadedScript {
             id: parsed.script_id.clone(),
@@ -93,6 +98,11 @@ impl ScriptTable {
     /// The script with that id.
     pub fn get(&self, id: &str) -> Option<Arc<LoadedScript>> {
         self.scripts.get(id).cloned()
+    }
+
+    /// All scripts are gone.
+    pub fn clear(&mut self) {
+        self.scripts.clear();
     }
 
     /// Those that are meant.
@@ -136,7 +146,7 @@ impl SkipPatterns {
     fn is_skipped(&self, url: &str, path: Option<&Path>) -> bool {
         match path {
             Some(path) => self.files.is_match(path),
-            None => self.skips_internals && url.starts_with("node:"),
+            None => self.files.is_match(url) || (self.skips_internals && url.starts_with("node:")),
         }
     }
 }
@@ -154,13 +164,17 @@ mod tests {
         let patterns = ["<node_internals>/**".to_owned(), "**/node_modules/**".to_owned()];
         let skip = SkipPatterns::parse(Some(&patterns)).unwrap();
         let mut table = ScriptTable::default();
-        let own = table.add(&parsed("1", "file:///w/a%20b.js"), &skip).unwrap();
+        let mut add = |id: &str, url: &str| {
+            table.add(&parsed(id, url), crate::adapters::node::source_maps::file_path(url), &skip)
+        };
+        let own = add("1", "file:///w/a%20b.js").unwrap();
         assert_eq!((own.path.as_deref(), own.is_skipped), (Some(Path::new("/w/a b.js")), false));
-        let internal = table.add(&parsed("2", "node:internal/timers"), &skip).unwrap();
+        let internal = add("2", "node:internal/timers").unwrap();
         assert!(internal.is_skipped && internal.is_internal());
         assert_eq!(internal.display_name(), "<node_internals>/internal/timers");
-        assert!(table.add(&parsed("3", "file:///w/node_modules/x/i.js"), &skip).unwrap().is_skipped);
-        assert!(table.add(&parsed("4", ""), &skip).is_none());
+        assert!(add("3", "file:///w/node_modules/x/i.js").unwrap().is_skipped);
+        assert!(add("4", "http://localhost/node_modules/x.js").unwrap().is_skipped);
+        assert!(add("5", "").is_none());
         assert_eq!(table.select(|script| !script.is_skipped).len(), 1);
         assert!(SkipPatterns::parse(None).unwrap().skips_internals());
         assert!(SkipPatterns::parse(Some(&["[".to_owned()])).is_err());

@@ -15,10 +15,12 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::attach_target::{attach_error, find_target};
 use super::connection::{InspectorAddress, process_name};
-use super::isolate::Isolate;
+use super::isolate::{Isolate, IsolateHost};
 use super::isolate_events::{IsolateEvent, IsolateEvents};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
+use super::module_announcements::announcing_script;
 use super::node_program::{LaunchedProgram, NodeProgram, OpenedInspector, OpenedInspectors, launch_program};
 use super::requests::{capabilities, is_evaluating};
 use super::session::NodeSession;
@@ -30,7 +32,7 @@ use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::EvaluateInGlobalScope;
-use crate::cdp::discover_endpoint;
+use crate::cdp::types::ClosePage;
 use crate::dap::types::{
     AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent,
 };
@@ -115,32 +117,14 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConver
     let usage = |cause: String| Error::usage("cannot attach to a Node program").because(cause);
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = NodeAttach::from_fields(&fields).map_err(usage)?;
-    let failed = |cause: String| {
-        let hint = "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
-                    `kill -USR1 PID` opens the inspector of one that runs, on port 9229";
-        Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port)).because(cause).hint(hint)
-    };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, attach.port));
-    if !attach.is_host_named
-        && let Some(foreign) = foreign_listener(address).map_err(|cause| failed(cause.to_string()))?
-    {
-        return Err(failed(foreign));
-    }
-    let path = match attach.path.clone() {
-        Some(path) => path,
-        None => {
-            let endpoint = discover_endpoint(attach.port).await.map_err(|error| failed(error.to_string()))?;
-            if endpoint.is_browser {
-                return Err(failed(format!("{} is a browser, and this adapter debugs Node", endpoint.product)));
-            }
-            endpoint.path
-        }
-    };
-    let mut conversation = NodeConversation::new(dap, &attach.settings, random_name(), None);
-    let inspector = InspectorAddress { port: attach.port, path, name: format!("node at port {}", attach.port) };
-    let connected = conversation.connect(&inspector).await;
-    let isolate = connected.map_err(|failure| failed(failure.0))?;
-    conversation.session.follow_console(&isolate).await.map_err(|failure| failed(failure.0))?;
+    let target = find_target(&attach).await?;
+    let failed = |failure: RequestFailure| attach_error(&attach, failure.0);
+    let binding = random_name();
+    let hook = Some(announcing_script(&binding));
+    let mut conversation = NodeConversation::new(dap, &attach.settings, binding, hook);
+    let isolate = conversation.connect(&target).await.map_err(failed)?;
+    conversation.session.announce_modules(&isolate).await;
+    conversation.session.follow_console(&isolate).await.map_err(failed)?;
     report_unknown(&conversation.session, &attach.settings).await;
     Ok(conversation)
 }
@@ -180,7 +164,8 @@ impl NodeConversation {
         if let Some(foreign) = foreign_listener(address).map_err(|cause| RequestFailure(cause.to_string()))? {
             return Err(foreign.into());
         }
-        self.connect(&InspectorAddress { port, path, name: process_name(&opened.program, opened.pid) }).await
+        let name = process_name(&opened.program, opened.pid);
+        self.connect(&InspectorAddress { port, path, name, host: IsolateHost::Node }).await
     }
 
     async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
@@ -237,9 +222,7 @@ impl NodeConversation {
                 // It has ended since.
                 Err(_) => Ok(()),
             },
-            IsolateEvent::WorkerStarted { isolate, parent, session, info } => {
-                self.session.connect_worker(isolate, parent, session, &info.title).await
-            }
+            IsolateEvent::ChildStarted(child) => self.session.connect_child(child).await,
             IsolateEvent::Ended { isolate } => {
                 if self.session.remove_isolate(isolate).is_some() {
                     self.session.report_thread("exited", isolate).await;
@@ -346,14 +329,15 @@ impl NodeConversation {
             (Some(program), Some(true) | None) => return program.debuggee.stop(is_stopped).await,
             (Some(program), Some(false)) => program.detach(),
             (None, Some(true)) => {
-                let expression = "process.kill(process.pid)".to_owned();
-                let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
                 for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
-                    // Fails when it has ended.
-                    let _ = isolate.call(&end).await;
+                    end_attached(isolate).await;
                 }
             }
-            (None, Some(false) | None) => {}
+            (None, Some(false) | None) => {
+                for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
+                    self.session.stop_announcing_modules(isolate).await;
+                }
+            }
         }
         // A program that is paused runs on when its last client has left; workers leave with their process.
         let clients = isolates.iter().filter_map(|isolate| isolate.client.clone());
@@ -361,6 +345,18 @@ impl NodeConversation {
             client.close();
             client.wait_closed().await;
         }
+    }
+}
+
+/// Ends a program that was attached to, or closes a page.
+async fn end_attached(isolate: &Isolate) {
+    let expression = "process.kill(process.pid)".to_owned();
+    let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
+    // Each fails when it has ended.
+    if isolate.is_web() {
+        let _ = isolate.call(&ClosePage {}).await;
+    } else {
+        let _ = isolate.call(&end).await;
     }
 }
 

@@ -25,7 +25,7 @@ pub struct NodeSession {
     pub skip: SkipPatterns,
     /// The name of the function by which breakpoints report.
     pub binding: String,
-    /// The script that each process of a launched program loads first.
+    /// Our script in the program, by which it announces its modules.
     pub hook: Option<PathBuf>,
     isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
     values: Mutex<ValueTable>,

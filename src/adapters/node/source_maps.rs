@@ -1,6 +1,7 @@
 //! Source maps: from a place in a script to the place in the source that it was made of, and back.
 //!
-//! Only maps of scripts below the program's own folders are read, from the script itself or from a local file.
+//! Of a script with a file, only a map below the program's own folders is read, from the script itself or from a local file;
+//! `web_files` knows the maps of a page.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,13 +10,13 @@ use sourcemap::{DecodedMap, SourceMap, Token};
 use crate::bounded_file::{self, Links};
 
 /// The largest map that is read, in bytes.
-const MAX_MAP: u64 = 64 << 20;
+pub const MAX_MAP: u64 = 64 << 20;
 
 /// A map that was read; lines and columns are 0-based, columns in UTF-16 code units.
 pub struct ScriptMap {
     map: SourceMap,
-    /// The absolute path of each source, by its number in the map.
-    sources: Vec<PathBuf>,
+    /// The absolute path of each source, by its number in the map; none: it is of no folder of the program.
+    sources: Vec<Option<PathBuf>>,
 }
 
 /// A place in a source.
@@ -35,6 +36,8 @@ pub struct MapFolders {
     pub roots: Vec<PathBuf>,
     /// Sources with names of a bundler (`webpack://name/./src/a.ts`) are below this folder.
     pub cwd: PathBuf,
+    /// What the server of a page serves; none: the program is no page.
+    pub web_root: Option<PathBuf>,
 }
 
 impl MapFolders {
@@ -46,28 +49,26 @@ impl MapFolders {
 
     /// Reads the map of a script: `address` is what its last line names. Blocks. Errors: it cannot be read.
     pub fn read_map(&self, script: &Path, address: &str) -> Result<ScriptMap, String> {
-        let (decoded, base) = if address.starts_with("data:") {
-            (sourcemap::decode_data_url(address).map_err(|cause| cause.to_string())?, script.to_owned())
-        } else {
-            let file = map_file(script, address).ok_or_else(|| format!("{address} is no local file"))?;
-            if !self.covers(&file) {
-                return Err(format!("{} is outside of the program's folders", file.display()));
-            }
-            let bytes = bounded_file::read_file(&file, MAX_MAP, Links::Follow)
-                .map_err(|cause| format!("{}: {cause}", file.display()))?;
-            (sourcemap::decode_slice(&bytes).map_err(|cause| format!("{}: {cause}", file.display()))?, file)
-        };
-        let map = match decoded {
-            DecodedMap::Regular(map) => map,
-            DecodedMap::Index(index) => index.flatten().map_err(|cause| cause.to_string())?,
-            DecodedMap::Hermes(_) => return Err("maps of Hermes are not supported".to_owned()),
-        };
-        let folder = base.parent().unwrap_or(Path::new("/"));
-        let sources = map.sources().map(|name| self.source_path(folder, name)).collect();
-        Ok(ScriptMap { map, sources })
+        if address.starts_with("data:") {
+            return Ok(self.local_map(decode_inline_map(address)?, script));
+        }
+        let file = map_file(script, address).ok_or_else(|| format!("{address} is no local file"))?;
+        if !self.covers(&file) {
+            return Err(format!("{} is outside of the program's folders", file.display()));
+        }
+        let in_file = |cause: String| format!("{}: {cause}", file.display());
+        let bytes =
+            bounded_file::read_file(&file, MAX_MAP, Links::Follow).map_err(|cause| in_file(cause.to_string()))?;
+        Ok(self.local_map(decode_map(&bytes).map_err(in_file)?, &file))
     }
 
-    fn source_path(&self, folder: &Path, name: &str) -> PathBuf {
+    /// `base`: the file that the names of the sources are relative to.
+    fn local_map(&self, map: SourceMap, base: &Path) -> ScriptMap {
+        let folder = base.parent().unwrap_or(Path::new("/"));
+        ScriptMap::new(map, |name| Some(self.source_path(folder, name)))
+    }
+
+    pub(super) fn source_path(&self, folder: &Path, name: &str) -> PathBuf {
         if let Some(path) = name.strip_prefix("file://").map(|_| name).and_then(file_path) {
             return path;
         }
@@ -95,8 +96,26 @@ fn map_file(script: &Path, address: &str) -> Option<PathBuf> {
     folder.join(address).ok()?.to_file_path().ok()
 }
 
+/// Decodes a map that its script has in a `data:` URL.
+pub fn decode_inline_map(address: &str) -> Result<SourceMap, String> {
+    flatten_map(sourcemap::decode_data_url(address))
+}
+
+/// Decodes the text of a map.
+pub fn decode_map(text: &[u8]) -> Result<SourceMap, String> {
+    flatten_map(sourcemap::decode_slice(text))
+}
+
+fn flatten_map(decoded: sourcemap::Result<DecodedMap>) -> Result<SourceMap, String> {
+    match decoded.map_err(|cause| cause.to_string())? {
+        DecodedMap::Regular(map) => Ok(map),
+        DecodedMap::Index(index) => index.flatten().map_err(|cause| cause.to_string()),
+        DecodedMap::Hermes(_) => Err("maps of Hermes are not supported".to_owned()),
+    }
+}
+
 /// Without `.` and `..`, as text: the path need not exist.
-fn normalize_path(path: &Path) -> PathBuf {
+pub(super) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -109,9 +128,15 @@ fn normalize_path(path: &Path) -> PathBuf {
 }
 
 impl ScriptMap {
-    /// The sources that the script was made of.
-    pub fn sources(&self) -> &[PathBuf] {
-        &self.sources
+    /// A map whose sources have the paths that `find` gives for their names.
+    pub fn new(map: SourceMap, find: impl Fn(&str) -> Option<PathBuf>) -> ScriptMap {
+        let sources = map.sources().map(find).collect();
+        ScriptMap { map, sources }
+    }
+
+    /// Whether the script was made of a file.
+    pub fn has_source(&self, file: &Path) -> bool {
+        self.sources.iter().flatten().any(|source| source == file)
     }
 
     /// The text of a source, if the map has it.
@@ -124,7 +149,7 @@ impl ScriptMap {
         let (line, column) = (u32::try_from(line).ok()?, u32::try_from(column).ok()?);
         let token = self.map.lookup_token(line, column).filter(|token| token.get_dst_line() == line)?;
         let source = token.has_source().then(|| token.get_src_id())?;
-        let path = self.sources.get(usize::try_from(source).ok()?)?.clone();
+        let path = self.sources.get(usize::try_from(source).ok()?)?.clone()?;
         Some(OriginalPlace { path, line: token.get_src_line().into(), column: token.get_src_col().into(), source })
     }
 
@@ -132,7 +157,7 @@ impl ScriptMap {
     pub fn generated_place(&self, path: &Path, line: i64, column: i64) -> Option<(i64, i64)> {
         let of_source = |token: &Token<'_>| {
             token.has_source()
-                && self.sources.get(token.get_src_id() as usize).is_some_and(|source| source == path)
+                && self.sources.get(token.get_src_id() as usize).is_some_and(|source| source.as_deref() == Some(path))
                 && (i64::from(token.get_src_line()), i64::from(token.get_src_col())) >= (line, column)
         };
         let found = self.map.tokens().filter(of_source).min_by_key(|token| (token.get_src(), token.get_dst()))?;
@@ -145,7 +170,7 @@ mod tests {
     use super::*;
 
     fn folders() -> MapFolders {
-        MapFolders { roots: vec!["/w".into()], cwd: "/w".into() }
+        MapFolders { roots: vec!["/w".into()], cwd: "/w".into(), web_root: None }
     }
 
     #[test]
@@ -175,10 +200,10 @@ mod tests {
         let root = folder.path().to_owned();
         std::fs::create_dir(root.join("out")).unwrap();
         std::fs::write(root.join("out/a.js.map"), map).unwrap();
-        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone() };
+        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), web_root: None };
         let read = folders.read_map(&root.join("out/a.js"), "a.js.map").unwrap();
         let source = root.join("src/a.ts");
-        assert_eq!(read.sources(), std::slice::from_ref(&source));
+        assert!(read.has_source(&source) && !read.has_source(&root.join("out/a.js")));
         let original = |line| read.original_place(line, 3).map(|place| (place.line, place.column));
         assert_eq!((original(0), original(1), original(2), original(9)), (None, Some((1, 0)), Some((3, 0)), None));
         assert_eq!(read.generated_place(&source, 1, 0), Some((1, 0)));

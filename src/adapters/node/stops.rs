@@ -3,7 +3,6 @@
 //! A pause is of one isolate; the others run on. A pause before a script with a map is for us: its breakpoints are bound
 //! before it runs.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +12,6 @@ use super::breakpoint_table::NodeBreakpointPlace;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
-use super::source_maps::ScriptMap;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpEvent;
 use crate::cdp::debugger::{
@@ -27,6 +25,9 @@ use crate::dap::types::{ContinuedEvent, LoadedSourceEvent, StoppedEvent};
 const MAX_MAPPED_FRAMES: usize = 20;
 /// How many more steps one step may take through code without a source.
 const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
+
+/// The engine's name of the pause before a script with a source map.
+pub const BEFORE_SCRIPT: &str = "beforeScriptWithSourceMapExecution";
 
 /// A stop as it is reported.
 #[derive(Debug, Default)]
@@ -43,10 +44,8 @@ impl NodeSession {
         match event.method.as_str() {
             "Debugger.scriptParsed" => {
                 let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
-                let script = parsed.and_then(|it| isolate.with_state(|state| state.scripts.add(&it, &self.skip)));
-                match script {
-                    Some(script) => self.handle_parsed(isolate, &script).await?,
-                    None => return Ok(()),
+                if let Some(script) = parsed.and_then(|parsed| self.add_script(isolate, &parsed)) {
+                    self.handle_parsed(isolate, &script).await?;
                 }
             }
             "Debugger.paused" => {
@@ -60,6 +59,8 @@ impl NodeSession {
                     self.handle_resolved(isolate, &resolved).await;
                 }
             }
+            // Another document is shown.
+            "Runtime.executionContextsCleared" => self.forget_scripts(isolate).await,
             "Runtime.bindingCalled" => {
                 if let Some(called) = event.parse_as::<BindingCalled>("Runtime.bindingCalled") {
                     self.handle_report(isolate, &called).await;
@@ -78,6 +79,11 @@ impl NodeSession {
             _ => {}
         }
         Ok(())
+    }
+
+    fn add_script(&self, isolate: &Isolate, parsed: &ParsedScript) -> Option<Arc<LoadedScript>> {
+        let path = self.maps.script_file(&parsed.url);
+        isolate.with_state(|state| state.scripts.add(parsed, path, &self.skip))
     }
 
     async fn handle_report(&self, isolate: &Isolate, called: &BindingCalled) {
@@ -114,47 +120,6 @@ impl NodeSession {
         // Not every script with a map waits for us.
         self.load_map(isolate, script).await;
         Ok(())
-    }
-
-    /// Reads the map of a script, if it has one, and binds its breakpoints.
-    pub async fn load_map(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
-        if !script.needs_map() {
-            return;
-        }
-        let Some(path) = script.path.clone().filter(|path| self.maps.covers(path)) else {
-            return script.keep_map(None);
-        };
-        let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
-        let map = match prepared {
-            Some(map) => Some(map),
-            None => self.read_map(path, script.map_address.clone()).await,
-        };
-        script.keep_map(map);
-        self.bind_mapped(isolate, script).await;
-    }
-
-    async fn read_map(&self, script: PathBuf, address: String) -> Option<Arc<ScriptMap>> {
-        let (maps, path) = (self.maps.clone(), script.clone());
-        let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address)).await;
-        match read {
-            Ok(Ok(map)) => Some(Arc::new(map)),
-            failed => {
-                let cause = failed.map_or_else(|cause| cause.to_string(), |read| read.err().unwrap_or_default());
-                self.print("console", &format!("cannot read the source map of {}: {cause}\n", script.display())).await;
-                None
-            }
-        }
-    }
-
-    /// A script is about to be compiled; the isolate waits for us.
-    async fn prepare_script(&self, isolate: &Isolate, file: PathBuf, address: String) {
-        if !self.maps.covers(&file) {
-            return;
-        }
-        if let Some(map) = self.read_map(file.clone(), address).await {
-            self.bind_ahead(isolate, &file, &map).await;
-            isolate.with_state(|state| state.prepared_maps.insert(file, map));
-        }
     }
 
     /// Whether a script is ours, which each process loads first.
@@ -343,7 +308,7 @@ impl NodeSession {
 }
 
 fn is_instrumentation(engine_id: &str) -> bool {
-    engine_id.contains("beforeScript")
+    engine_id.split_once(':').is_some_and(|(_, name)| name == BEFORE_SCRIPT)
 }
 
 /// The first line of what was thrown.

@@ -1,4 +1,4 @@
-//! Node: our own adapter, which needs nothing but Node.
+//! Node, extension hosts and pages: our own adapter, which needs nothing but Node.
 //!
 //! It runs in this process, and launches the program itself.
 
@@ -22,7 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["javascript", "typescript", "js", "ts", "node", "nodejs"],
     extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
     types: &["node", "pwa-node"],
-    attach_types: &["extensionHost", "pwa-extensionHost"],
+    attach_types: &["extensionHost", "pwa-extensionHost", "chrome", "pwa-chrome", "msedge", "pwa-msedge"],
     quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
     install: "`apt-get install nodejs` installs Node, which is all that it needs",
     find: find_node,
@@ -55,8 +55,14 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
             let hint = format!("`kill -USR1 {pid}` opens the inspector, on port 9229: attach to that");
             return Err(error.hint(hint));
         }
-        DebugTargetKind::Page { .. } => {
-            return Err(target.unsupported_error(ADAPTER.name, "it debugs Node; pages are debugged by js-debug"));
+        DebugTargetKind::Page { url, port } => {
+            let filter = format!("{}*", url.trim_end_matches('*'));
+            let mut fields = workspace;
+            fields["type"] = json!("pwa-chrome");
+            fields["port"] = json!(port);
+            fields["urlFilter"] = json!(filter);
+            fields["webRoot"] = json!(target.cwd());
+            StartRequest::Attach(target.with_configuration(fields))
         }
         DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
         DebugTargetKind::Program(_) | DebugTargetKind::Configuration => {

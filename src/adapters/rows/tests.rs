@@ -55,6 +55,7 @@ fn the_first_field_of_a_query_selects_the_row() {
     check(by_program(app), &["debugpy"]);
     check(AdapterQuery { language: Some("Go"), ..by_program(app) }, &["dlv"]);
     check(AdapterQuery { kind: Some("chrome"), language: Some("go"), ..by_program(app) }, &["js-debug"]);
+    check(AdapterQuery { kind: Some("chrome"), is_attach: true, ..by_program(app) }, &["node", "js-debug"]);
     let host = AdapterQuery { kind: Some("pwa-extensionHost"), ..AdapterQuery::default() };
     check(host, &["js-debug"]);
     check(AdapterQuery { is_attach: true, ..host }, &["node", "js-debug"]);

@@ -100,7 +100,6 @@ async fn is_attached_to_by(adapter: &str, place: &ProgramFolder, program: &Path,
 
 #[tokio::test]
 async fn a_page_of_a_browser_is_attached_to() {
-    let Some((row, found)) = found("js-debug") else { return };
     let Some(chromium) = on_path("chromium") else { return };
     let place = ProgramFolder::new();
     let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
@@ -114,12 +113,14 @@ async fn a_page_of_a_browser_is_attached_to() {
     argv.extend([&profile, &url].map(std::ffi::OsStr::new));
     let mut browser = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play =
-        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Page { url, port }), &[(&app, line)]).await;
-    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
-    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.let_go().await;
-    assert!(browser.is_alive());
+    for (row, found) in ADAPTERS.iter().filter_map(|adapter| found(adapter)) {
+        let page = place.wants(DebugTargetKind::Page { url: url.clone(), port });
+        let play = AdapterSession::open(row, &found, &page, &[(&app, line)]).await;
+        assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)), "{}", row.name);
+        assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+        play.let_go().await;
+        assert!(browser.is_alive());
+    }
 }
 
 fn on_path(program: &str) -> Option<std::path::PathBuf> {

@@ -10,6 +10,7 @@ mod java_stops;
 mod native_stops;
 mod node_stops;
 mod one_shot;
+mod page_stops;
 mod program_failures;
 mod python_children;
 mod session_end;

@@ -14,7 +14,7 @@ mod refresh_breakpoints;
 mod refresh_by_hand;
 mod refresh_faults;
 mod vscode_as_client;
-mod web_projects;
+pub mod web_projects;
 
 /// Evaluated in the page of an extension that shows `version:…` in the status bar: resolves to it, once it is there.
 const VERSION: &str = r#"new Promise(found => {

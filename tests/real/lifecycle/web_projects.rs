@@ -15,7 +15,7 @@ const SCRIPT: &str =
 const STYLE: &str = "body { color: rgb(1, 2, 3); }\n";
 
 /// What `npm create vite` makes of a project without a framework. `None`, reported, when Vite is not installed.
-fn vite_project(dev: &str) -> Option<Sandbox> {
+pub fn vite_project(dev: &str) -> Option<Sandbox> {
     let installed = has_program("chromium").then(|| installed_tool("vite/node_modules")).flatten()?;
     let package = json!({
         "name": "site", "private": true, "version": "0.0.0", "type": "module",

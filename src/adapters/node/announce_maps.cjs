@@ -1,0 +1,51 @@
+// Announces the CommonJS modules of a program that have a source map before they are compiled: the engine pauses before
+// no CommonJS module. `report`: the name of the debugger's function. Returns what undoes it.
+function announceMapsOfModules(require, report) {
+    "use strict";
+    const { Module } = require("node:module");
+    const fs = require("node:fs");
+
+    function announceMap(file, text) {
+        const at = text.lastIndexOf("\n//# sourceMappingURL=");
+        if (at < 0 || typeof globalThis[report] !== "function") return;
+        const [map] = text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
+        globalThis[report](JSON.stringify({ script: { file, map } }));
+        debugger;
+    }
+
+    let compile = Module.prototype._compile;
+    const standard = Module._extensions[".js"];
+    const compileAnnounced = function (text, file, ...others) {
+        announceMap(file, text);
+        return compile.call(this, text, file, ...others);
+    };
+    // An accessor, since a function around the original would be a frame in each stack of the program.
+    const accessor = {
+        configurable: true,
+        enumerable: true,
+        get() {
+            const file = this.filename;
+            if (typeof file !== "string" || file.includes("/node_modules/")) return compile;
+            // A compiler in memory: only what it returns has the map.
+            if (Module._extensions[".js"] !== standard || !/\.c?js$/.test(file)) return compileAnnounced;
+            let text = "";
+            try {
+                text = fs.readFileSync(file, "utf8");
+            } catch {
+                // The program will find that out itself.
+            }
+            announceMap(file, text);
+            return compile;
+        },
+        set(value) {
+            if (this === Module.prototype) compile = value;
+            else Object.defineProperty(this, "_compile", { value, writable: true, configurable: true, enumerable: true });
+        },
+    };
+    Object.defineProperty(Module.prototype, "_compile", accessor);
+    return () => {
+        if (Object.getOwnPropertyDescriptor(Module.prototype, "_compile")?.get !== accessor.get) return;
+        const own = { value: compile, writable: true, configurable: true, enumerable: true };
+        Object.defineProperty(Module.prototype, "_compile", own);
+    };
+}

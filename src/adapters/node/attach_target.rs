@@ -1,0 +1,120 @@
+//! Finds what is attached to: the inspector of a Node program, or a page of a browser.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use globset::Glob;
+
+use super::connection::InspectorAddress;
+use super::isolate::IsolateHost;
+use super::launch_arguments::{NodeAttach, websocket_address};
+use crate::adapters::listener_owner::foreign_listener;
+use crate::cdp::{TargetListEntry, discover_endpoint, list_targets};
+use crate::error::{Error, Result};
+
+/// How many pages an error names.
+const MAX_NAMED_PAGES: usize = 10;
+
+/// Finds it. Errors: nothing listens there, or another user's process, or something that is not what was named.
+pub async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress> {
+    require_own_listener(attach)?;
+    if let Some(path) = attach.path.clone() {
+        return Ok(node_address(attach.port, path));
+    }
+    let failed = |cause: String| attach_error(attach, cause);
+    let endpoint = discover_endpoint(attach.port).await.map_err(|error| failed(error.to_string()))?;
+    match (&attach.page, endpoint.is_browser) {
+        (None, false) => Ok(node_address(attach.port, endpoint.path)),
+        (Some(filter), true) => {
+            let targets = list_targets(attach.port).await.map_err(|error| failed(error.to_string()))?;
+            find_page(&targets, filter).and_then(|page| page_address(attach.port, page)).map_err(failed)
+        }
+        (None, true) => {
+            let error = Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port));
+            let error = error.because(format!("{} is a browser, and no page was named", endpoint.product));
+            Err(error.hint("`url` (or `urlFilter`) names a page by its address"))
+        }
+        (Some(_), false) => Err(failed(format!("{} is no browser", endpoint.product))),
+    }
+}
+
+/// Why it cannot be attached to, with what to start instead.
+pub fn attach_error(attach: &NodeAttach, cause: String) -> Error {
+    let hint = match attach.page {
+        Some(_) => "a browser that can be attached to is started with `--remote-debugging-port=0`, and prints its port",
+        None => {
+            "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
+             `kill -USR1 PID` opens the inspector of one that runs, on port 9229"
+        }
+    };
+    Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port)).because(cause).hint(hint)
+}
+
+fn require_own_listener(attach: &NodeAttach) -> Result<()> {
+    if attach.is_host_named {
+        return Ok(());
+    }
+    let foreign = foreign_listener(SocketAddr::from((Ipv4Addr::LOCALHOST, attach.port)));
+    match foreign.map_err(|cause| attach_error(attach, cause.to_string()))? {
+        Some(foreign) => Err(attach_error(attach, foreign)),
+        None => Ok(()),
+    }
+}
+
+fn node_address(port: u16, path: String) -> InspectorAddress {
+    InspectorAddress { port, path, name: format!("node at port {port}"), host: IsolateHost::Node }
+}
+
+fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<InspectorAddress, String> {
+    let (name, host) = (format!("page {}", page.url), IsolateHost::Document { frame: page.id.clone() });
+    let address = page.web_socket_debugger_url.as_deref().ok_or("another debugger has exclusive access to the page")?;
+    // Only the path counts: the port is the one that was asked.
+    let (_, path) = websocket_address(address)?;
+    Ok(InspectorAddress { port, path, name, host })
+}
+
+/// The first page whose URL matches, with `*` for any text.
+fn find_page<'a>(targets: &'a [TargetListEntry], filter: &str) -> std::result::Result<&'a TargetListEntry, String> {
+    let parts: Vec<String> = filter.split('*').map(globset::escape).collect();
+    let pattern = Glob::new(&parts.join("*")).map_err(|cause| cause.to_string())?.compile_matcher();
+    let pages: Vec<&TargetListEntry> =
+        targets.iter().filter(|target| matches!(target.kind.as_str(), "page" | "webview")).collect();
+    let is_meant = |page: &&TargetListEntry| {
+        let plain = page.url.split('#').next().unwrap_or_default();
+        [page.url.as_str(), plain, plain.trim_end_matches('/')].into_iter().any(|url| pattern.is_match(url))
+    };
+    pages.iter().copied().find(is_meant).ok_or_else(|| {
+        let urls: Vec<&str> = pages.iter().take(MAX_NAMED_PAGES).map(|page| page.url.as_str()).collect();
+        let has = if urls.is_empty() { "the browser has no page".to_owned() } else { urls.join(", ") };
+        format!("no page matches `{filter}`; the pages are: {has}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(kind: &str, url: &str) -> TargetListEntry {
+        let web_socket_debugger_url = Some(format!("ws://127.0.0.1:1/devtools/page/{}", url.len()));
+        let (id, kind, title) = (url.to_owned(), kind.to_owned(), String::new());
+        TargetListEntry { id, kind, title, url: url.to_owned(), web_socket_debugger_url }
+    }
+
+    #[test]
+    fn a_page_is_found_by_its_url() {
+        let targets = [
+            target("service_worker", "http://localhost:1/sw.js"),
+            target("page", "http://localhost:1/a[1].html?q=1#top"),
+            target("page", "http://localhost:1/"),
+        ];
+        let find = |filter: &str| find_page(&targets, filter).map(|page| page.url.as_str());
+        assert_eq!(find("*"), Ok("http://localhost:1/a[1].html?q=1#top"));
+        assert_eq!(find("http://localhost:1/a[1].html*"), Ok("http://localhost:1/a[1].html?q=1#top"));
+        assert_eq!(find("http://localhost:1"), Ok("http://localhost:1/"));
+        let none = find("http://localhost:2/*").unwrap_err();
+        assert!(none.contains("a[1].html") && !none.contains("sw.js"), "{none}");
+        let address = page_address(7, &targets[2]).unwrap();
+        assert_eq!((address.port, address.path.as_str()), (7, "/devtools/page/19"));
+        let taken = TargetListEntry { web_socket_debugger_url: None, ..target("page", "x") };
+        assert!(page_address(7, &taken).is_err());
+    }
+}

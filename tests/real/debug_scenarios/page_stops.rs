@@ -1,0 +1,136 @@
+//! Pages of a browser by our own adapter: TypeScript that a dev server compiles or that is bundled, workers, reloads.
+
+use serde_json::{Value, json};
+
+use crate::lifecycle::web_projects::vite_project;
+use crate::support::requirements::installed_tool;
+use crate::support::{Sandbox, eventually, run_command};
+
+const PAGE: &str = "<!doctype html><title>start</title><script type=module src=/src/main.ts></script>";
+const MAIN: &str = "\
+import { total } from './total';
+
+interface Order {
+  id: number;
+}
+
+const order: Order = { id: 21 }; // FIRST
+document.title = String(total(order));
+const worker = new Worker(new URL('./counter.ts', import.meta.url), { type: 'module' });
+worker.onmessage = (event: MessageEvent<string>) => {
+  document.title = event.data; // ANSWER
+};
+worker.postMessage(order.id);
+";
+const TOTAL: &str = "\
+interface Ordered {
+  id: number;
+}
+
+export function total(order: Ordered): number {
+  const twice: number = order.id * 2;
+  return twice; // STOP
+}
+";
+const COUNTER: &str = "\
+type Count = number;
+
+onmessage = (event: MessageEvent<Count>) => {
+  const count: Count = event.data + 1;
+  postMessage('counted ' + count); // COUNT
+};
+";
+
+/// `FILE:LINE` of the line with a comment of that text.
+fn place(file: &str, text: &str, mark: &str) -> String {
+    let line = text.lines().position(|line| line.ends_with(&format!("// {mark}"))).unwrap();
+    format!("{file}:{}", line + 1)
+}
+
+/// Where a session has stopped.
+fn stopped_at(stop: &Value) -> String {
+    let location = &stop["stopReason"]["location"];
+    format!("{}:{}", location["sourcePath"].as_str().unwrap_or_default(), location["lineNumber"])
+}
+
+fn verified(sandbox: &Sandbox) -> usize {
+    let list = sandbox.json(&["break", "list"]);
+    list["breakpoints"].as_array().unwrap().iter().filter(|it| it["state"] == "verified").count()
+}
+
+/// Runs a statement in the page, which may stop in it.
+fn run_in_page(sandbox: &Sandbox, statement: &str) {
+    sandbox.tether(&["evaluate", &format!("void setTimeout(() => {{ {statement} }})")]).ok();
+}
+
+fn wait_for_stop(sandbox: &Sandbox, session: &str) -> Value {
+    sandbox.json(&["debug", "wait", "60", "--session", session])
+}
+
+#[test]
+fn a_page_that_a_dev_server_compiles_stops_in_its_typescript_and_in_that_of_its_worker() {
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    sandbox.write("index.html", PAGE);
+    for (file, text) in [("src/main.ts", MAIN), ("src/total.ts", TOTAL), ("src/counter.ts", COUNTER)] {
+        sandbox.write(file, text);
+    }
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
+    assert_eq!((&attached["adapter"], &attached["state"]), (&json!("node"), &json!("RUNNING")), "{attached:#}");
+    let session = attached["sessionId"].as_str().unwrap();
+    for at in [place("src/main.ts", MAIN, "FIRST"), place("src/counter.ts", COUNTER, "COUNT")] {
+        sandbox.json(&["break", "set", &at]);
+    }
+    eventually("the breakpoints are bound", || (verified(&sandbox) == 2).then_some(()));
+    for _ in 0..2 {
+        // Its first lines hold, after each reload.
+        run_in_page(&sandbox, "location.reload()");
+        let first = wait_for_stop(&sandbox, session);
+        assert_eq!(stopped_at(&first), place("src/main.ts", MAIN, "FIRST"), "{first:#}");
+        let next = sandbox.json(&["debug", "step", "over", "--wait", "60"]);
+        let inside = sandbox.json(&["debug", "step", "into", "--wait", "60"]);
+        assert_eq!(inside["stopReason"]["location"]["sourcePath"], "src/total.ts", "{next:#} {inside:#}");
+        let over = sandbox.json(&["debug", "step", "over", "--wait", "60"]);
+        assert_eq!(stopped_at(&over), place("src/total.ts", TOTAL, "STOP"), "{over:#}");
+        assert_eq!(sandbox.json(&["debug", "evaluate", "twice"])["result"], "42");
+        let counted = sandbox.json(&["debug", "continue", "--wait", "60"]);
+        assert_eq!(stopped_at(&counted), place("src/counter.ts", COUNTER, "COUNT"), "{counted:#}");
+        let thread = counted["stopReason"]["threadName"].as_str().unwrap();
+        assert!(thread.starts_with("worker counter.ts"), "{thread}");
+        sandbox.json(&["debug", "continue"]);
+        eventually("the page has its answer", || {
+            (sandbox.json(&["evaluate", "document.title"])["value"] == "counted 22").then_some(())
+        });
+    }
+    sandbox.json(&["debug", "stop", session]);
+    assert_eq!(sandbox.json(&["evaluate", "1 + 1"])["value"], 2, "the page is left as it was");
+    sandbox.json(&["stop"]);
+}
+
+#[test]
+fn a_bundle_in_a_page_stops_in_its_typescript() {
+    let Some(esbuild) = installed_tool("template-esbuild/node_modules/@esbuild/linux-x64/bin/esbuild") else { return };
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    sandbox.write("code/total.ts", TOTAL);
+    sandbox.write("code/main.ts", "import { total } from './total';\ndocument.title = String(total({ id: 4 }));\n");
+    sandbox.write("public/bundle.html", "<!doctype html><title>bundle</title><script src=/app.js></script>");
+    let mut build = std::process::Command::new(&esbuild);
+    build.args(["code/main.ts", "--bundle", "--outfile=public/app.js", "--sourcemap"]);
+    build.current_dir(&sandbox.workspace);
+    run_command(build).ok();
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    assert_eq!(sandbox.json(&["break", "set", &place("code/total.ts", TOTAL, "STOP")])["state"], "unbound");
+    run_in_page(&sandbox, "location.href = '/bundle.html'");
+    let stop = wait_for_stop(&sandbox, session);
+    assert_eq!(stopped_at(&stop), place("code/total.ts", TOTAL, "STOP"), "{stop:#}");
+    assert_eq!(sandbox.json(&["debug", "evaluate", "twice"])["result"], "8");
+    // Another document is shown: nothing of the last one is bound any longer.
+    sandbox.json(&["debug", "continue"]);
+    run_in_page(&sandbox, "location.href = '/'");
+    eventually("nothing is bound", || (verified(&sandbox) == 0).then_some(()));
+    sandbox.json(&["stop"]);
+}
