@@ -1,11 +1,12 @@
 //! Our own adapter for Node, and js-debug: programs, attaching to them, compiled sources.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use devtether::adapters::{Address, DebugTargetKind};
-use devtether::debug::StopKind;
+use devtether::debug::{RunState, StopKind};
 
-use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
+use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
+use crate::support::eventually;
 
 const ADAPTERS: [&str; 2] = ["node", "js-debug"];
 
@@ -35,9 +36,7 @@ async fn a_program_with_an_inspector_keeps_running_after_detach() {
 }
 
 /// The output of `tsc` for a source below `src`, with a relative source map.
-#[tokio::test]
-async fn a_compiled_program_stops_in_its_source() {
-    const COMPILED: &str = "\
+const COMPILED: &str = "\
 \"use strict\";
 const ticks = [];
 setInterval(() => {
@@ -45,8 +44,8 @@ setInterval(() => {
     ticks.push(tick);
 }, 20);
 //# sourceMappingURL=ticks.js.map";
-    const MAP: &str = r#"{"version":3,"file":"ticks.js","sourceRoot":"","sources":["../src/ticks.ts"],"names":[],"mappings":";AAIA,MAAM,KAAK,GAAW,EAAE,CAAC;AACzB,WAAW,CAAC,GAAG,EAAE;IACf,MAAM,IAAI,GAAS,EAAE,KAAK,EAAE,KAAK,CAAC,MAAM,EAAE,CAAC;IAC3C,KAAK,CAAC,IAAI,CAAC,IAAI,CAAC,CAAC;AACnB,CAAC,EAAE,EAAE,CAAC,CAAC"}"#;
-    const SOURCE: &str = "\
+const MAP: &str = r#"{"version":3,"file":"ticks.js","sourceRoot":"","sources":["../src/ticks.ts"],"names":[],"mappings":";AAIA,MAAM,KAAK,GAAW,EAAE,CAAC;AACzB,WAAW,CAAC,GAAG,EAAE;IACf,MAAM,IAAI,GAAS,EAAE,KAAK,EAAE,KAAK,CAAC,MAAM,EAAE,CAAC;IAC3C,KAAK,CAAC,IAAI,CAAC,IAAI,CAAC,CAAC;AACnB,CAAC,EAAE,EAAE,CAAC,CAAC"}"#;
+const SOURCE: &str = "\
 interface Tick {
   total: number;
 }
@@ -57,7 +56,9 @@ setInterval(() => {
   ticks.push(tick); // STOP
 }, 20);
 ";
-    let place = ProgramFolder::new();
+
+/// The source with its line `STOP`, and what was compiled from it.
+fn compiled_program(place: &ProgramFolder) -> (PathBuf, u32, PathBuf) {
     for folder in ["src", "out"] {
         std::fs::create_dir(place.path().join(folder)).unwrap();
     }
@@ -65,6 +66,13 @@ setInterval(() => {
     std::fs::write(place.path().join("out/ticks.js.map"), MAP).unwrap();
     let compiled = place.path().join("out/ticks.js");
     std::fs::write(&compiled, COMPILED).unwrap();
+    (source, line, compiled)
+}
+
+#[tokio::test]
+async fn a_compiled_program_stops_in_its_source() {
+    let place = ProgramFolder::new();
+    let (source, line, compiled) = compiled_program(&place);
     is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
     // A launched program stops in code that runs at once, too.
     let first = 5;
@@ -95,6 +103,45 @@ async fn is_attached_to_by(adapter: &str, place: &ProgramFolder, program: &Path,
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(at.1)));
     assert!(play.evaluate(number).await.parse::<u64>().is_ok());
     play.let_go().await;
+    assert!(running.is_alive());
+}
+
+/// The module is loaded long after the program was attached to, and runs as it is loaded.
+#[tokio::test]
+async fn a_module_that_an_attached_program_loads_stops_in_its_first_line() {
+    let Some((row, found)) = found("node") else { return };
+    let Some(node) = on_path("node") else { return };
+    let place = ProgramFolder::new();
+    let (source, ..) = compiled_program(&place);
+    let first = 5;
+    let text = "const { existsSync, writeFileSync } = require('node:fs');
+const { Module } = require('node:module');
+const loading = setInterval(() => {
+  if (!existsSync(`${__dirname}/load`)) return;
+  clearInterval(loading);
+  require('./out/ticks.js');
+}, 10);
+setInterval(() => {
+  if (!existsSync(`${__dirname}/left`)) return;
+  const { value } = Object.getOwnPropertyDescriptor(Module.prototype, '_compile');
+  writeFileSync(`${__dirname}/compile`, typeof value);
+}, 10);
+";
+    let (app, _) = place.file("app.js", text);
+    let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), app.as_os_str()];
+    let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
+    let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let listener = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
+    let play = AdapterSession::open(row, &found, &listener, &[(&source, first)]).await;
+    assert_eq!(play.session.wait_for_start(0, LONG).await, RunState::Running);
+    std::fs::write(place.path().join("load"), "").unwrap();
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
+    play.let_go().await;
+    std::fs::write(place.path().join("left"), "").unwrap();
+    let compile = eventually("the program says what compiles", || {
+        std::fs::read_to_string(place.path().join("compile")).ok().filter(|text| !text.is_empty())
+    });
+    assert_eq!(compile, "function", "the program is left as it was");
     assert!(running.is_alive());
 }
 
