@@ -12,6 +12,7 @@ use sides::{Sandbox, Side, Them, Us};
 
 #[path = "../client/mod.rs"]
 mod client;
+mod own_adapters;
 mod raw;
 mod scripted;
 mod sides;
@@ -29,9 +30,7 @@ fn main() {
     let raw = median((0..runs).map(|_| runtime.block_on(Raw::session(&sandbox))).collect());
     tell("Python: launch → breakpoint → locals → gone", ours, "the peer's", theirs, 1.0 / 5.0);
     tell("Python: the same", ours, "a raw harness's", raw, 1.25);
-    let [ours, theirs] = sessions(&mut us, &mut them, "app.js", runs);
-    tell("js-debug: the same, with one child", ours, "the peer's", theirs, 1.0 / 3.0);
-
+    own_adapters::measure(&mut us, &mut them, &sandbox, runs);
     calls(&mut us, &mut them, &sandbox, &runtime, runs * CALLS);
     drop(them);
     runtime.block_on(scripted::measure(&sandbox));

@@ -29,7 +29,7 @@ const JAVASCRIPT: &str = "function total(order) {
 total(1);
 ";
 
-/// The line of `result = …` in both programs.
+/// The line of `result = …` in all programs.
 pub const LINE: u32 = 2;
 
 /// The programs, and the folders of a user.
@@ -46,6 +46,7 @@ impl Sandbox {
         std::fs::DirBuilder::new().mode(0o700).create(home.path().join("run")).unwrap();
         std::fs::write(workspace.join("app.py"), PYTHON).unwrap();
         std::fs::write(workspace.join("app.js"), JAVASCRIPT).unwrap();
+        std::fs::write(workspace.join("App.java"), crate::own_adapters::JAVA).unwrap();
         // One interpreter for all, which has debugpy.
         symlink(tools().join("python"), workspace.join(".venv")).unwrap();
         let sandbox = Sandbox { home, workspace };

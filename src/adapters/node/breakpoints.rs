@@ -63,9 +63,9 @@ impl NodeSession {
             self.with_breakpoints(|breakpoints| breakpoints.entries.remove(&entry.id));
             self.unbind(&entry).await;
         }
-        for isolate in self.isolates() {
+        for isolate in self.isolates().iter().filter(|isolate| !isolate.is_unprepared()) {
             for id in &added {
-                self.bind(&isolate, *id).await;
+                self.bind(isolate, *id).await;
             }
         }
         Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
@@ -96,11 +96,14 @@ impl NodeSession {
         Some(format!("the condition `{condition}` is no expression: {error}"))
     }
 
-    /// Binds all breakpoints in an isolate that has just been connected.
+    /// Binds all breakpoints in an isolate that has just been connected, and reports those that are bound now.
     pub async fn bind_all(&self, isolate: &Isolate) {
-        let ids: Vec<i64> = self.with_breakpoints(|breakpoints| breakpoints.entries.keys().copied().collect());
-        for id in ids {
-            self.bind(isolate, id).await;
+        let places = |entry: &NodeBreakpoint| (entry.id, entry.place);
+        let all: Vec<_> = self.with_breakpoints(|breakpoints| breakpoints.entries.values().map(places).collect());
+        let binding = all.iter().map(|(id, _)| self.bind(isolate, *id));
+        futures_util::future::join_all(binding).await;
+        for (id, before) in all {
+            self.report_change(id, before).await;
         }
     }
 

@@ -71,10 +71,16 @@ impl NodeSession {
         let StartedChild { session, host, .. } = child;
         let isolate = Arc::new(Isolate { id, name, host, session, client: None, state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
-        if let Err(failure) = self.prepare_isolate(&isolate).await {
+        let prepared = match isolate.host {
+            IsolateHost::ServiceWorker => Ok(()),
+            _ => self.prepare_isolate(&isolate).await,
+        };
+        if let Err(failure) = prepared {
             self.remove_isolate(id);
             // It waits for its debugger all the same. Fails when it has ended.
-            let _ = isolate.call(&RunIfWaitingForDebugger {}).await;
+            if isolate.call(&RunIfWaitingForDebugger {}).await.is_ok() {
+                self.print("console", &format!("{} is not debugged: {failure}\n", isolate.name)).await;
+            }
             return Err(failure);
         }
         self.report_thread("started", id).await;
@@ -84,10 +90,12 @@ impl NodeSession {
     fn child_name(&self, child: &StartedChild) -> String {
         let title = child.title.trim_start_matches('[').trim_end_matches(']');
         let name = match (&child.host, title) {
-            (IsolateHost::Node | IsolateHost::WebWorker, "") => format!("worker {}", child.isolate),
+            (IsolateHost::Document { .. }, "") => "frame".to_owned(),
+            (IsolateHost::Document { .. }, url) => format!("frame {url}"),
+            (_, "") => format!("worker {}", child.isolate),
             (IsolateHost::Node, title) => title.to_owned(),
             (IsolateHost::WebWorker, url) => format!("worker {}", url.rsplit('/').next().unwrap_or(url)),
-            (IsolateHost::Document { .. }, url) => format!("frame {url}"),
+            (IsolateHost::ServiceWorker, url) => format!("service worker {}", url.rsplit('/').next().unwrap_or(url)),
         };
         match self.isolate(child.parent) {
             Ok(parent) => format!("{name} of {}", parent.name),
@@ -95,26 +103,30 @@ impl NodeSession {
         }
     }
 
-    /// What the engine has to know before the first line runs.
+    /// What the engine has to know before the first line runs. All is sent before the first answer: a service worker answers
+    /// once it runs.
     async fn prepare_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        isolate.call(&EnableDebugger {}).await?;
-        isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }).await?;
-        isolate.call(&self.exception_state()).await?;
+        let exceptions = self.exception_state();
+        let report = AddBinding { name: self.binding.clone().into() };
+        let (debugger, depth, exceptions, internals, before_script, binding, host, ()) = tokio::join!(
+            biased;
+            isolate.call(&EnableDebugger {}),
+            isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }),
+            isolate.call(&exceptions),
+            self.skip_internals(isolate),
+            isolate.call(&SetInstrumentationBreakpoint { instrumentation: BEFORE_SCRIPT }),
+            isolate.call(&report),
+            prepare_host(isolate),
+            self.bind_all(isolate),
+        );
+        (debugger?, depth?, exceptions?, internals?, before_script?, binding?, host?);
+        Ok(())
+    }
+
+    async fn skip_internals(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         if self.skip.skips_internals() {
             isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
         }
-        isolate.call(&SetInstrumentationBreakpoint { instrumentation: BEFORE_SCRIPT }).await?;
-        isolate.call(&AddBinding { name: self.binding.clone().into() }).await?;
-        if isolate.is_web() {
-            isolate.call(&EnableRuntime {}).await?;
-            let children = SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: true, flatten: true };
-            isolate.call(&children).await?;
-        } else {
-            // Unknown to old versions: the process is then let go when it exits.
-            let _ = isolate.call(&EnableNodeRuntime {}).await;
-            let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
-        }
-        self.bind_all(isolate).await;
         Ok(())
     }
 
@@ -129,9 +141,16 @@ impl NodeSession {
         if !self.with_settings(|settings| settings.is_configured) {
             return Ok(());
         }
-        if !isolate.with_state(|state| std::mem::replace(&mut state.is_started, true)) {
-            isolate.call(&RunIfWaitingForDebugger {}).await?;
+        if isolate.with_state(|state| std::mem::replace(&mut state.is_started, true)) {
+            return Ok(());
         }
+        if isolate.host == IsolateHost::ServiceWorker {
+            let (prepared, run) =
+                tokio::join!(biased; self.prepare_isolate(isolate), isolate.call(&RunIfWaitingForDebugger {}));
+            run?;
+            return prepared;
+        }
+        isolate.call(&RunIfWaitingForDebugger {}).await?;
         Ok(())
     }
 
@@ -140,6 +159,23 @@ impl NodeSession {
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
     }
+}
+
+async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {
+    if !isolate.is_web() {
+        // Unknown to old versions: the process is then let go when it exits.
+        let _ = isolate.call(&EnableNodeRuntime {}).await;
+        let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        return Ok(());
+    }
+    let children = SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: true, flatten: true };
+    let (runtime, attached) = tokio::join!(biased; isolate.call(&EnableRuntime {}), isolate.call(&children));
+    runtime?;
+    // Service workers start no workers.
+    if isolate.host != IsolateHost::ServiceWorker {
+        attached?;
+    }
+    Ok(())
 }
 
 /// How the main thread of a process is called.

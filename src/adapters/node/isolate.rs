@@ -36,6 +36,8 @@ pub enum IsolateHost {
     },
     /// A worker of a page.
     WebWorker,
+    /// It answers only once it runs.
+    ServiceWorker,
 }
 
 /// What changes of an isolate.
@@ -92,6 +94,11 @@ impl Isolate {
     /// Whether it runs in a browser.
     pub fn is_web(&self) -> bool {
         self.host != IsolateHost::Node
+    }
+
+    /// Whether the engine knows nothing of it yet, and does not answer.
+    pub fn is_unprepared(&self) -> bool {
+        self.host == IsolateHost::ServiceWorker && !self.with_state(|state| state.is_started)
     }
 
     /// Leaves a worker that has finished.

@@ -141,6 +141,7 @@ impl ConnectionEvents {
         let info = attached.target_info;
         let host = match info.kind.as_str() {
             "iframe" | "page" => IsolateHost::Document { frame: info.target_id },
+            "service_worker" => IsolateHost::ServiceWorker,
             _ => IsolateHost::WebWorker,
         };
         let session = CdpSession::Flat(FlatSession::new(client, attached.session_id.clone()));

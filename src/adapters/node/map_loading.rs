@@ -111,7 +111,7 @@ async fn load_resource(isolate: &Isolate, url: &str) -> Result<Vec<u8>, String> 
     let failed = |error: CdpError| format!("{url}: {error}");
     let frame_id = match &isolate.host {
         IsolateHost::Document { frame } => Some(frame.clone()),
-        IsolateHost::Node | IsolateHost::WebWorker => None,
+        IsolateHost::Node | IsolateHost::WebWorker | IsolateHost::ServiceWorker => None,
     };
     let options = LoadResourceOptions { disable_cache: false, include_credentials: true };
     let load = LoadNetworkResource { frame_id, url: url.to_owned(), options };

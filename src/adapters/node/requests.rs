@@ -182,7 +182,7 @@ impl NodeSession {
         // `all` is what js-debug calls caught ones.
         let (caught, uncaught) = (has("caught") || has("all"), has("uncaught"));
         self.with_settings(|settings| (settings.stops_at_caught, settings.stops_at_uncaught) = (caught, uncaught));
-        for isolate in self.isolates() {
+        for isolate in self.isolates().iter().filter(|isolate| !isolate.is_unprepared()) {
             isolate.call(&self.exception_state()).await?;
         }
         Ok(())

@@ -134,3 +134,58 @@ fn a_bundle_in_a_page_stops_in_its_typescript() {
     eventually("nothing is bound", || (verified(&sandbox) == 0).then_some(()));
     sandbox.json(&["stop"]);
 }
+
+const FRAMED: &str = "\
+const frame = document.createElement('iframe');
+frame.src = `http://localhost:${location.port}/frame.html`;
+document.body.append(frame);
+navigator.serviceWorker.register('/service.js');
+";
+const FRAME: &str = "\
+interface Box { size: number }
+const box: Box = { size: 3 };
+document.title = 'frame ' + box.size; // FRAME
+";
+const SERVICE: &str = "\
+const started = 7;
+self.version = started; // SERVICE
+";
+
+/// The frame is of another site, and so in another process.
+#[test]
+fn a_page_stops_in_its_frames_and_in_its_service_worker() {
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    sandbox.write("index.html", "<!doctype html><title>start</title><body></body>");
+    sandbox.write("framed.html", "<!doctype html><body><script type=module src=/src/framed.ts></script></body>");
+    sandbox.write("frame.html", "<!doctype html><script type=module src=/src/frame.ts></script>");
+    for (file, text) in [("src/framed.ts", FRAMED), ("src/frame.ts", FRAME), ("public/service.js", SERVICE)] {
+        sandbox.write(file, text);
+    }
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    let places = [place("src/frame.ts", FRAME, "FRAME"), place("public/service.js", SERVICE, "SERVICE")];
+    for at in &places {
+        sandbox.json(&["break", "set", at]);
+    }
+    run_in_page(&sandbox, "location.href = '/framed.html'");
+    // In either order.
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let stop = wait_for_stop(&sandbox, session);
+        let thread = stop["stopReason"]["threadName"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{stop:#} {seen:?} {:#}", sandbox.json(&["debug", "status"])));
+        let thread = thread.to_owned();
+        let value = if stopped_at(&stop) == places[0] { "box.size" } else { "started" };
+        let value = sandbox.json(&["debug", "evaluate", value])["result"].as_str().unwrap().to_owned();
+        seen.push((stopped_at(&stop), thread.split(' ').next().unwrap().to_owned(), value));
+        sandbox.json(&["debug", "continue"]);
+    }
+    seen.sort();
+    let [frame, service] = places;
+    let expected = [(service, "service", "7"), (frame, "frame", "3")];
+    assert_eq!(seen, expected.map(|(at, thread, value)| (at, thread.to_owned(), value.to_owned())));
+    sandbox.json(&["stop"]);
+}
