@@ -65,11 +65,16 @@ fn node_address(port: u16, path: String) -> InspectorAddress {
 }
 
 fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<InspectorAddress, String> {
-    let (name, host) = (format!("page {}", page.url), IsolateHost::Document { frame: page.id.clone() });
+    let (name, host) = (format!("page {}", plain_url(&page.url)), IsolateHost::Document { frame: page.id.clone() });
     let address = page.web_socket_debugger_url.as_deref().ok_or("another debugger has exclusive access to the page")?;
     // Only the path counts: the port is the one that was asked.
     let (_, path) = websocket_address(address)?;
     Ok(InspectorAddress { port, path, name, host })
+}
+
+/// Without its query, which may be long, and have secrets.
+pub fn plain_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// The first page whose URL matches, with `*` for any text.

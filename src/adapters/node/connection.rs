@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::attach_target::plain_url;
 use super::isolate::{Isolate, IsolateHost};
 use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::session::NodeSession;
@@ -89,6 +90,7 @@ impl NodeSession {
 
     fn child_name(&self, child: &StartedChild) -> String {
         let title = child.title.trim_start_matches('[').trim_end_matches(']');
+        let title = if child.host == IsolateHost::Node { title } else { plain_url(title) };
         let name = match (&child.host, title) {
             (IsolateHost::Document { .. }, "") => "frame".to_owned(),
             (IsolateHost::Document { .. }, url) => format!("frame {url}"),

@@ -6,6 +6,7 @@ mod edited_sources;
 mod exits;
 mod java_classes;
 mod java_events;
+mod java_status;
 mod java_stops;
 mod native_stops;
 mod node_stops;
