@@ -19,6 +19,15 @@ pub struct NodeBreakpointTable {
     pub entries: BTreeMap<i64, NodeBreakpoint>,
 }
 
+/// Breakpoints whose scripts are gone.
+#[derive(Debug, Default)]
+pub struct ForgottenBreakpoints {
+    /// Those that are bound nowhere now, with their place before.
+    pub unbound: Vec<(i64, (i64, i64))>,
+    /// Those that are to be bound by URL again.
+    pub retired: Vec<i64>,
+}
+
 /// Where a breakpoint stops. Lines and columns are 0-based.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeBreakpointPlace {
@@ -97,10 +106,9 @@ impl NodeBreakpointTable {
         })
     }
 
-    /// The scripts of an isolate are gone. Returns the breakpoints that are bound nowhere now with their place before, and
-    /// those that are to be bound by URL again.
-    pub fn forget_scripts(&mut self, isolate: i64) -> (Vec<(i64, (i64, i64))>, Vec<i64>) {
-        let (mut unbound, mut retired) = (Vec::new(), Vec::new());
+    /// The scripts of an isolate are gone.
+    pub fn forget_scripts(&mut self, isolate: i64) -> ForgottenBreakpoints {
+        let mut forgotten = ForgottenBreakpoints::default();
         for entry in self.entries.values_mut() {
             let bound = entry.bound.iter().filter(|bound| bound.isolate == isolate);
             let (mut count, mut is_retired) = (0, false);
@@ -112,13 +120,13 @@ impl NodeBreakpointTable {
             entry.bound.retain(|bound| bound.isolate != isolate || (bound.script.is_none() && !bound.is_retired));
             if let Some(before) = entry.place.filter(|_| count > 0 && !is_elsewhere) {
                 (entry.place, entry.message) = (None, Some(NOT_LOADED.to_owned()));
-                unbound.push((entry.id, before));
+                forgotten.unbound.push((entry.id, before));
             }
             if is_retired {
-                retired.push(entry.id);
+                forgotten.retired.push(entry.id);
             }
         }
-        (unbound, retired)
+        forgotten
     }
 
     /// An isolate is gone: nothing is bound in it.

@@ -110,11 +110,11 @@ impl NodeSession {
     /// The isolate shows another document: its scripts are gone, and so are the breakpoints that were bound in them.
     pub async fn forget_scripts(&self, isolate: &Isolate) {
         isolate.with_state(|state| state.scripts.clear());
-        let (unbound, retired) = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
-        for id in retired {
+        let forgotten = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
+        for id in forgotten.retired {
             self.bind(isolate, id).await;
         }
-        for (id, before) in unbound {
+        for (id, before) in forgotten.unbound {
             self.report_change(id, Some(before)).await;
         }
     }

@@ -121,8 +121,8 @@ impl NodeSession {
             prepare_host(isolate),
             self.bind_all(isolate),
         );
-        (debugger?, depth?, exceptions?, internals?, before_script?, binding?, host?);
-        Ok(())
+        debugger.and(depth).and(exceptions).and(before_script).and(binding)?;
+        internals.and(host)
     }
 
     async fn skip_internals(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
