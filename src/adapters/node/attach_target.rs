@@ -7,6 +7,7 @@ use globset::Glob;
 use super::connection::InspectorAddress;
 use super::isolate::IsolateHost;
 use super::launch_arguments::{NodeAttach, websocket_address};
+use super::web_files::plain_url;
 use crate::adapters::listener_owner::foreign_listener;
 use crate::cdp::{TargetListEntry, discover_endpoint, list_targets};
 use crate::error::{Error, Result};
@@ -70,11 +71,6 @@ fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<Inspec
     // Only the path counts: the port is the one that was asked.
     let (_, path) = websocket_address(address)?;
     Ok(InspectorAddress { port, path, name, host })
-}
-
-/// Without its query, which may be long, and have secrets.
-pub fn plain_url(url: &str) -> &str {
-    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// The first page whose URL matches, with `*` for any text.

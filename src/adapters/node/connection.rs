@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::attach_target::plain_url;
 use super::isolate::{Isolate, IsolateHost};
 use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::session::NodeSession;
 use super::stops::BEFORE_SCRIPT;
+use super::web_files::plain_url;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
     EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,

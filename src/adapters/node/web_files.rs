@@ -112,6 +112,11 @@ impl MapFolders {
     }
 }
 
+/// A URL as people are shown it: without its query, which may be long, and have secrets.
+pub fn plain_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
 /// The path of a URL, decoded. `None`: it leaves its root.
 fn url_path(url: &Url) -> Option<PathBuf> {
     let mut file = Url::parse("file:///").ok()?;
