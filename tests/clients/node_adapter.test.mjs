@@ -3,7 +3,11 @@
 // Needs in the environment: TETHER, the path of the binary; TESTSUPPORT, the folder of @vscode/debugadapter-testsupport.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 
 import { AdapterStage, commandLines } from './adapter_stage.mjs';
@@ -90,4 +94,63 @@ test('what cannot be launched says why', async () => {
   await assert.rejects(stage.client.launchRequest({ cwd: stage.folder }), /there is no `program` and no `runtimeExecutable`/);
   const missing = join(stage.folder, 'missing.js');
   await assert.rejects(stage.client.launchRequest({ program: missing, cwd: stage.folder }), /no such file/);
+});
+
+/** Attaches to a process by its id. */
+async function attach(processId) {
+  const initialized = stage.client.waitForEvent('initialized');
+  await stage.client.initializeRequest();
+  await stage.client.attachRequest({ processId });
+  await initialized;
+  await stage.client.configurationDoneRequest();
+}
+
+test('a process without an inspector is attached to by its id, and runs on', async () => {
+  const source = "let ticks = 0; setInterval(() => ticks++, 5); console.log('up')";
+  // On any free port: the one that Node takes by itself may be taken.
+  const program = spawn(process.execPath, ['--inspect-port=0', '-e', source], { stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    await once(createInterface(program.stdout), 'line');
+    await attach(program.pid);
+    const { threads } = (await stage.client.threadsRequest()).body;
+    assert.deepEqual(threads.map((it) => it.name), [`node [${program.pid}]`]);
+    const evaluated = await stage.client.evaluateRequest({ expression: '[process.pid, typeof ticks].join()' });
+    assert.equal(evaluated.body.result, `'${program.pid},number'`);
+    await stage.client.disconnectRequest();
+    stage.client = undefined;
+    assert.equal(program.exitCode ?? program.signalCode, null);
+  } finally {
+    program.kill();
+  }
+});
+
+test('a process that the signal for an inspector would end is refused, and runs on', async () => {
+  const program = spawn('sleep', ['600']);
+  try {
+    await stage.client.initializeRequest();
+    await assert.rejects(stage.client.attachRequest({ processId: program.pid }), /it runs .*, and not Node/);
+    assert.equal(program.exitCode ?? program.signalCode, null);
+  } finally {
+    program.kill();
+  }
+});
+
+test('a port of the inspector that is taken is reported, and no signal is sent', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address();
+  const source = "setInterval(() => {}, 5); console.log('up')";
+  const program = spawn(process.execPath, [`--inspect-port=${port}`, '-e', source], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  program.stderr.on('data', (piece) => (printed += piece));
+  try {
+    await once(createInterface(program.stdout), 'line');
+    await stage.client.initializeRequest();
+    const holder = new RegExp(`on port ${port}, and tries no other; process ${process.pid} `);
+    await assert.rejects(stage.client.attachRequest({ processId: program.pid }), holder);
+    assert.deepEqual([program.exitCode ?? program.signalCode, printed], [null, '']);
+  } finally {
+    program.kill();
+    taken.close();
+  }
 });

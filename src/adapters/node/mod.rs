@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `attach` | the inspector of what is attached to; that of a process is opened |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
@@ -21,6 +22,7 @@
 //!
 //! Does not depend on sessions of the supervisor.
 
+mod attach;
 mod breakpoint_code;
 mod breakpoint_table;
 mod breakpoints;

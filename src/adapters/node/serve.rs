@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::attach::find_inspector;
 use super::connection::{InspectorAddress, process_name};
 use super::isolate::Isolate;
 use super::isolate_events::{IsolateEvent, IsolateEvents};
@@ -30,7 +31,6 @@ use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::EvaluateInGlobalScope;
-use crate::cdp::discover_endpoint;
 use crate::dap::types::{
     AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent,
 };
@@ -115,32 +115,13 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConver
     let usage = |cause: String| Error::usage("cannot attach to a Node program").because(cause);
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = NodeAttach::from_fields(&fields).map_err(usage)?;
-    let failed = |cause: String| {
-        let hint = "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
-                    `kill -USR1 PID` opens the inspector of one that runs, on port 9229";
-        Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port)).because(cause).hint(hint)
-    };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, attach.port));
-    if !attach.is_host_named
-        && let Some(foreign) = foreign_listener(address).map_err(|cause| failed(cause.to_string()))?
-    {
-        return Err(failed(foreign));
-    }
-    let path = match attach.path.clone() {
-        Some(path) => path,
-        None => {
-            let endpoint = discover_endpoint(attach.port).await.map_err(|error| failed(error.to_string()))?;
-            if endpoint.is_browser {
-                return Err(failed(format!("{} is a browser, and this adapter debugs Node", endpoint.product)));
-            }
-            endpoint.path
-        }
+    let inspector = find_inspector(&attach).await?;
+    let failed = |failure: RequestFailure| {
+        Error::other(format!("cannot attach to 127.0.0.1:{}", inspector.port)).because(failure.0)
     };
     let mut conversation = NodeConversation::new(dap, &attach.settings, random_name(), None);
-    let inspector = InspectorAddress { port: attach.port, path, name: format!("node at port {}", attach.port) };
-    let connected = conversation.connect(&inspector).await;
-    let isolate = connected.map_err(|failure| failed(failure.0))?;
-    conversation.session.follow_console(&isolate).await.map_err(|failure| failed(failure.0))?;
+    let isolate = conversation.connect(&inspector).await.map_err(failed)?;
+    conversation.session.follow_console(&isolate).await.map_err(failed)?;
     report_unknown(&conversation.session, &attach.settings).await;
     Ok(conversation)
 }
