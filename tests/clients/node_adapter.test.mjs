@@ -58,6 +58,8 @@ test('variables are read and set, and expressions are evaluated', async () => {
   const evaluated = await stage.client.evaluateRequest({ expression: 'result + 1', frameId });
   assert.deepEqual([evaluated.body.result, evaluated.body.type], ['43', 'number']);
   await assert.rejects(stage.client.evaluateRequest({ expression: 'nothing.here', frameId }), /nothing is not defined/);
+  // Without a frame, in the global scope.
+  assert.equal((await stage.client.evaluateRequest({ expression: 'typeof order + typeof process' })).body.result, "'undefinedobject'");
 });
 
 test('an exception stops with its class and message', async () => {

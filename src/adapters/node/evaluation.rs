@@ -94,7 +94,9 @@ impl NodeSession {
                 session.call(&evaluate, RESULT_TIMEOUT).await
             }
             None => {
-                let (repl_mode, await_promise, include_command_line_api) = (true, isolate.pause().is_none(), true);
+                // A promise is not settled before the isolate runs, and the result of `replMode` is one.
+                let is_running = isolate.pause().is_none();
+                let (repl_mode, await_promise, include_command_line_api) = (is_running, is_running, true);
                 let evaluate = EvaluateInGlobalScope {
                     expression,
                     object_group,
