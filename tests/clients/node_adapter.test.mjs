@@ -156,3 +156,26 @@ test('a port of the inspector that is taken is reported, and no signal is sent',
     taken.close();
   }
 });
+
+test('names and properties are completed, and no getter runs', async () => {
+  const threadId = await stopAt('breakpoint', 'STOP', { condition: 'order === 2' });
+  const { frameId } = await stage.locals(threadId);
+  const complete = async (text) => (await stage.client.send('completions', { frameId, text, column: text.length + 1 })).body.targets;
+  const labels = async (text) => (await complete(text)).map((it) => it.label);
+  assert.deepEqual(await complete('1 + tot'), [{ label: 'total', type: 'variable', start: 5, length: 3 }]);
+  const names = await labels('');
+  assert.ok(names.slice(0, 3).includes('order') && names.includes('Object'), names.join());
+  assert.ok((await complete('setTimeo')).some((it) => it.label === 'setTimeout' && it.type === 'function'));
+  assert.deepEqual(await complete('order.toFix'), [{ label: 'toFixed', type: 'method', start: 7, length: 5 }]);
+  assert.ok((await complete('process.VERS')).some((it) => it.label === 'versions' && it.type === 'property'));
+  const define = 'globalThis.probe = { runs: 0, plain: { inside: 1 }, get loud() { this.runs++; return this.plain; } }';
+  await stage.client.evaluateRequest({ expression: define, frameId });
+  assert.deepEqual(await labels('probe.lo'), ['loud']);
+  assert.deepEqual(await labels('[probe][0]?.plain.in'), ['inside']);
+  assert.deepEqual(await labels('probe.loud.in'), []);
+  assert.deepEqual(await labels('probe.runs++.to'), []);
+  assert.deepEqual(await labels("'probe."), []);
+  assert.ok((await labels('process.')).length <= 200);
+  const { body } = await stage.client.evaluateRequest({ expression: 'probe.runs', frameId });
+  assert.equal(body.result, '0');
+});

@@ -14,6 +14,7 @@
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
+//! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
@@ -26,6 +27,8 @@ mod attach;
 mod breakpoint_code;
 mod breakpoint_table;
 mod breakpoints;
+mod completed_expression;
+mod completions;
 mod connection;
 mod evaluation;
 mod frames;

@@ -22,7 +22,7 @@ use crate::dap::types::{
 use crate::dap::{ErrorResponse, IncomingRequest};
 
 /// Requests that may run code of the program: they must not hold up the others.
-const EVALUATING: [&str; 4] = ["evaluate", "variables", "setVariable", "setExpression"];
+const EVALUATING: [&str; 5] = ["evaluate", "variables", "setVariable", "setExpression", "completions"];
 
 /// Whether a request may take as long as code of the program does.
 pub fn is_evaluating(command: &str) -> bool {
@@ -42,12 +42,14 @@ pub fn capabilities() -> DapCapabilities {
         "supportsSetVariable",
         "supportsSetExpression",
         "supportsExceptionInfoRequest",
+        "supportsCompletionsRequest",
         "supportsRestartFrame",
         "supportsTerminateRequest",
         "supportsDelayedStackTraceLoading",
         "supportTerminateDebuggee",
     ];
-    let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    let mut others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    others.insert("completionTriggerCharacters".to_owned(), json!(["."]));
     DapCapabilities {
         exception_breakpoint_filters: vec![
             exception_filter("caught", "Caught exceptions", false),
@@ -84,6 +86,7 @@ impl NodeSession {
                 let SetExpressionArguments { expression, value, frame_id } = read_request(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
+            "completions" => to_body(self.completions(read_request(request)?).await?),
             "exceptionInfo" => {
                 let ExceptionInfoArguments { thread_id } = read_request(request)?;
                 to_body(self.exception_info(thread_id)?)
