@@ -18,6 +18,8 @@
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
+//! | `data_breakpoints`, `data_breakpoint_table` | data breakpoints: what can be watched, and what is |
+//! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
 //!
@@ -30,12 +32,15 @@ mod breakpoints;
 mod completed_expression;
 mod completions;
 mod connection;
+mod data_breakpoint_table;
+mod data_breakpoints;
 mod evaluation;
 mod frames;
 mod isolate;
 mod isolate_events;
 mod launch_arguments;
 mod node_program;
+mod property_watches;
 mod requests;
 mod resume;
 mod scripts;
@@ -45,5 +50,6 @@ mod source_maps;
 mod stops;
 mod value_text;
 mod variables;
+mod watch_stops;
 
 pub use serve::serve_node;

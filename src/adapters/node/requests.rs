@@ -15,14 +15,15 @@ use crate::cdp::debugger::SetPauseOnExceptions;
 use crate::dap::types::{
     ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionInfoArguments, Fields,
     NextArguments, PauseArguments, ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse,
-    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
-    SourceArguments, SourceResponse, StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse,
-    VariablesArguments, VariablesResponse,
+    SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SetExpressionArguments,
+    SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse, StackTraceArguments,
+    StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 
 /// Requests that may run code of the program: they must not hold up the others.
-const EVALUATING: [&str; 5] = ["evaluate", "variables", "setVariable", "setExpression", "completions"];
+const EVALUATING: [&str; 6] =
+    ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
 
 /// Whether a request may take as long as code of the program does.
 pub fn is_evaluating(command: &str) -> bool {
@@ -43,6 +44,7 @@ pub fn capabilities() -> DapCapabilities {
         "supportsSetExpression",
         "supportsExceptionInfoRequest",
         "supportsCompletionsRequest",
+        "supportsDataBreakpoints",
         "supportsRestartFrame",
         "supportsTerminateRequest",
         "supportsDelayedStackTraceLoading",
@@ -86,6 +88,7 @@ impl NodeSession {
                 let SetExpressionArguments { expression, value, frame_id } = read_request(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
+            "dataBreakpointInfo" => to_body(self.data_info(read_request(request)?).await),
             "completions" => to_body(self.completions(read_request(request)?).await?),
             "exceptionInfo" => {
                 let ExceptionInfoArguments { thread_id } = read_request(request)?;
@@ -129,6 +132,11 @@ impl NodeSession {
             }
             "setBreakpoints" => return self.set_line_breakpoints(read_request(request)?).await,
             "setFunctionBreakpoints" => return self.set_function_breakpoints(read_request(request)?).await,
+            "setDataBreakpoints" => {
+                let SetDataBreakpointsArguments { breakpoints } = read_request(request)?;
+                let breakpoints = self.set_data_breakpoints(breakpoints).await;
+                return to_body(SetBreakpointsResponse { breakpoints });
+            }
             "setExceptionBreakpoints" => self.set_exception_filters(&read_request(request)?).await?,
             other => return Err(format!("{other} is not supported here").into()),
         }

@@ -325,7 +325,10 @@ impl NodeConversation {
         let is_stopped = isolates.iter().any(|isolate| isolate.pause().is_some());
         match (self.program.take(), terminate) {
             (Some(program), Some(true) | None) => return program.debuggee.stop(is_stopped).await,
-            (Some(program), Some(false)) => program.detach(),
+            (Some(program), Some(false)) => {
+                self.session.remove_all_data_breakpoints().await;
+                program.detach();
+            }
             (None, Some(true)) => {
                 let expression = "process.kill(process.pid)".to_owned();
                 let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
@@ -334,7 +337,7 @@ impl NodeConversation {
                     let _ = isolate.call(&end).await;
                 }
             }
-            (None, Some(false) | None) => {}
+            (None, Some(false) | None) => self.session.remove_all_data_breakpoints().await,
         }
         // A program that is paused runs on when its last client has left; workers leave with their process.
         let clients = isolates.iter().filter_map(|isolate| isolate.client.clone());
