@@ -18,6 +18,7 @@
 //! | `java`, `node` | our own adapters for Java and Node, which run in this process |
 //! | `conversation`, `launch_fields`, `debuggee_process` | what these have in common: conversations, arguments, processes |
 //! | `hit_condition`, `log_message`, `request_failure` | 〃: conditions on counts, log messages, failures |
+//! | `completion_text` | 〃: the text that is completed |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
 //! | `exit_report` | how a program has exited, by the report of its adapter |
 //!
@@ -25,6 +26,7 @@
 
 mod adapter;
 mod child_listener;
+mod completion_text;
 mod connect;
 mod conversation;
 mod debug_target;

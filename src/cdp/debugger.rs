@@ -89,6 +89,9 @@ command!(
         include_command_line_api: bool,
     }
 );
+command!(
+    /// What scripts have declared outside of all functions with `let`, `const` and `class`.
+    GetGlobalLexicalNames, "Runtime.globalLexicalScopeNames", GlobalLexicalNames, {});
 command!(SetVariableValue, "Debugger.setVariableValue", IgnoredAny, {
     scope_number: usize,
     variable_name: String,
@@ -195,6 +198,12 @@ received! {
 
     /// Result of `Debugger.setBreakpointOnFunctionCall`.
     struct SetCallBreakpointResult { breakpoint_id: String }
+
+    /// Result of `Runtime.globalLexicalScopeNames`.
+    struct GlobalLexicalNames {
+        #[serde(default)]
+        names: Vec<String>,
+    }
 
     /// Result of `Debugger.getScriptSource`.
     struct GetScriptSourceResult { script_source: String }

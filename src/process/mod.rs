@@ -14,6 +14,7 @@
 //! | `output_file` | the tail of an output file, and waiting for a line in it |
 //! | `output_pipes` | readers for the output of a program that outlives us |
 //! | `platform` | what the operating system reports about processes |
+//! | `program_facts` | what it reports about the program of one |
 //!
 //! Depends on no other module but `error`.
 
@@ -28,6 +29,7 @@ mod output_pipes;
 mod platform;
 mod process_handle;
 mod process_tree;
+mod program_facts;
 mod resources;
 
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
@@ -48,4 +50,5 @@ pub use platform::{
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};
+pub use program_facts::{catches_signal, list_mapped_files};
 pub use resources::{ResourceMonitor, ResourceUsage};

@@ -1,4 +1,4 @@
-//! Processes, sockets and limits of Linux: the only file that reads `/proc`.
+//! Processes, sockets and limits of Linux: with `program_facts`, the only file that reads `/proc`.
 //!
 //! A PID names another process as soon as its owner is reaped. So nothing here signals: callers hold a pidfd
 //! first, read here second, and check third that the pidfd's process still runs.
@@ -214,13 +214,13 @@ pub fn has_open_below(pid: u32, folder: &Path) -> bool {
     descriptor_links(pid).any(|target| target.starts_with(folder))
 }
 
-fn open_process(pid: u32) -> io::Result<Process> {
+pub(super) fn open_process(pid: u32) -> io::Result<Process> {
     let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
     Process::new(pid).map_err(to_io_error)
 }
 
 /// The library's error as an `io::Error`; `NotFound` when there is no such process.
-fn to_io_error(cause: ProcError) -> io::Error {
+pub(super) fn to_io_error(cause: ProcError) -> io::Error {
     match cause {
         ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
         ProcError::PermissionDenied(_) => io::ErrorKind::PermissionDenied.into(),

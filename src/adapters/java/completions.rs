@@ -8,11 +8,9 @@ use super::expression::parser::parse_expression;
 use super::java_vm::{JavaClass, SYNTHETIC};
 use super::session::{FrameSpot, JavaSession};
 use super::signatures::{method_types, parameter_names, short_type_name};
+use crate::adapters::completion_text::{offer_items, text_before};
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
-
-/// How many are offered.
-const MAX_ITEMS: usize = 200;
 
 impl JavaSession {
     /// What the text before the column, from 1 and in UTF-16 code units, may go on with.
@@ -21,17 +19,13 @@ impl JavaSession {
             Some(id) => self.frame_spot(id)?,
             None => self.any_spot()?,
         };
-        let before = text_before(&arguments.text, arguments.column);
+        let before = text_before(&arguments.text, arguments.line, arguments.column);
         let (receiver, begun) = split_completed(&before);
         let items = match receiver {
             Some(receiver) => self.members_of(spot, receiver).await?,
             None => self.names_in_frame(spot).await?,
         };
-        let fits = |item: &CompletionItem| item.label.to_lowercase().starts_with(&begun.to_lowercase());
-        let length = begun.encode_utf16().count() as i64;
-        let mut targets: Vec<CompletionItem> = items.into_iter().filter(fits).take(MAX_ITEMS).collect();
-        targets.iter_mut().for_each(|item| (item.start, item.length) = (Some(arguments.column - length), Some(length)));
-        Ok(CompletionsResponse { targets })
+        Ok(offer_items(items, begun, arguments.column))
     }
 
     /// The fields and methods behind a dot. What has effects, as a call may, is not evaluated.
@@ -92,11 +86,6 @@ fn item(label: &str, detail: String, kind: &str) -> CompletionItem {
     CompletionItem { label, detail: Some(detail), kind, ..CompletionItem::default() }
 }
 
-fn text_before(text: &str, column: i64) -> String {
-    let count = usize::try_from(column - 1).unwrap_or(0);
-    String::from_utf16_lossy(&text.encode_utf16().take(count).collect::<Vec<u16>>())
-}
-
 /// What stands before the last dot, if there is one, and the name that has been begun.
 fn split_completed(before: &str) -> (Option<&str>, &str) {
     let is_part = |c: char| c.is_alphanumeric() || "_$.[]".contains(c);
@@ -124,7 +113,5 @@ mod tests {
         check("", None, "");
         check("1 + ", None, "");
         check(".x", None, "x");
-        assert_eq!(text_before("ä€b", 3), "ä€");
-        assert_eq!((text_before("ab", 0), text_before("ab", 9)), (String::new(), "ab".to_owned()));
     }
 }

@@ -1,12 +1,13 @@
-//! Finds what is attached to: the inspector of a Node program, or a page of a browser.
+//! Finds what is attached to: the inspector of a Node program, or a page of a browser, at its port.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 use globset::Glob;
 
 use super::connection::InspectorAddress;
 use super::isolate::IsolateHost;
-use super::launch_arguments::{NodeAttach, websocket_address};
+use super::launch_arguments::{NodeAttach, NodeAttachPlace, websocket_address};
+use super::process_inspector::find_process_inspector;
 use super::web_files::plain_url;
 use crate::adapters::listener_owner::foreign_listener;
 use crate::cdp::{TargetListEntry, discover_endpoint, list_targets};
@@ -17,20 +18,27 @@ const MAX_NAMED_PAGES: usize = 10;
 
 /// Finds it. Errors: nothing listens there, or another user's process, or something that is not what was named.
 pub async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress> {
-    require_own_listener(attach)?;
-    if let Some(path) = attach.path.clone() {
-        return Ok(node_address(attach.port, path));
+    let (port, path) = match &attach.place {
+        NodeAttachPlace::Process(pid) => return find_process_inspector(*pid).await,
+        NodeAttachPlace::Port { port, path } => (*port, path.clone()),
+    };
+    let failed = |cause: String| attach_error(attach, port, cause);
+    let foreign = if attach.is_host_named { Ok(None) } else { foreign_listener((Ipv4Addr::LOCALHOST, port).into()) };
+    if let Some(foreign) = foreign.map_err(|cause| failed(cause.to_string()))? {
+        return Err(failed(foreign));
     }
-    let failed = |cause: String| attach_error(attach, cause);
-    let endpoint = discover_endpoint(attach.port).await.map_err(|error| failed(error.to_string()))?;
+    if let Some(path) = path {
+        return Ok(node_address(port, path));
+    }
+    let endpoint = discover_endpoint(port).await.map_err(|error| failed(error.to_string()))?;
     match (&attach.page, endpoint.is_browser) {
-        (None, false) => Ok(node_address(attach.port, endpoint.path)),
+        (None, false) => Ok(node_address(port, endpoint.path)),
         (Some(filter), true) => {
-            let targets = list_targets(attach.port).await.map_err(|error| failed(error.to_string()))?;
-            find_page(&targets, filter).and_then(|page| page_address(attach.port, page)).map_err(failed)
+            let targets = list_targets(port).await.map_err(|error| failed(error.to_string()))?;
+            find_page(&targets, filter).and_then(|page| page_address(port, page)).map_err(failed)
         }
         (None, true) => {
-            let error = Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port));
+            let error = Error::other(format!("cannot attach to 127.0.0.1:{port}"));
             let error = error.because(format!("{} is a browser, and no page was named", endpoint.product));
             Err(error.hint("`url` (or `urlFilter`) names a page by its address"))
         }
@@ -38,27 +46,16 @@ pub async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress> {
     }
 }
 
-/// Why it cannot be attached to, with what to start instead.
-pub fn attach_error(attach: &NodeAttach, cause: String) -> Error {
+/// Why a port cannot be attached to, with what to start instead.
+pub fn attach_error(attach: &NodeAttach, port: u16, cause: String) -> Error {
     let hint = match attach.page {
         Some(_) => "a browser that can be attached to is started with `--remote-debugging-port=0`, and prints its port",
         None => {
             "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
-             `kill -USR1 PID` opens the inspector of one that runs, on port 9229"
+             `tether debug attach --pid PID --language node` attaches to any other"
         }
     };
-    Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port)).because(cause).hint(hint)
-}
-
-fn require_own_listener(attach: &NodeAttach) -> Result<()> {
-    if attach.is_host_named {
-        return Ok(());
-    }
-    let foreign = foreign_listener(SocketAddr::from((Ipv4Addr::LOCALHOST, attach.port)));
-    match foreign.map_err(|cause| attach_error(attach, cause.to_string()))? {
-        Some(foreign) => Err(attach_error(attach, foreign)),
-        None => Ok(()),
-    }
+    Error::other(format!("cannot attach to 127.0.0.1:{port}")).because(cause).hint(hint)
 }
 
 fn node_address(port: u16, path: String) -> InspectorAddress {

@@ -88,10 +88,15 @@ impl BoundBreakpoint {
 }
 
 impl NodeBreakpointTable {
+    /// An id that no other breakpoint of the session has.
+    pub fn next_id(&mut self) -> i64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
     /// Adds a breakpoint that is not bound yet; returns its id.
     pub fn add(&mut self, wanted: WantedBreakpoint) -> i64 {
-        self.last_id += 1;
-        let (id, message) = (self.last_id, None);
+        let (id, message) = (self.next_id(), None);
         let entry = NodeBreakpoint { id, wanted, hit_count: 0, bound: Vec::new(), place: None, message };
         self.entries.insert(id, entry);
         id

@@ -50,7 +50,9 @@ impl NodeSession {
         Ok(self.set_response(isolate.id, &set))
     }
 
-    fn find_place(&self, frame_id: Option<i64>) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
+    /// The isolate and the frame that a request names; without a frame, the first isolate that has stopped. Errors: the frame
+    /// is gone, or waits for an asynchronous call.
+    pub fn find_place(&self, frame_id: Option<i64>) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
         match frame_id {
             Some(id) => {
                 let (isolate, pause, frame) = self.find_frame(id)?;
@@ -70,6 +72,16 @@ impl NodeSession {
         expression: &str,
     ) -> Result<RemoteObject, RequestFailure> {
         self.run_expression(isolate, frame, expression, false).await
+    }
+
+    /// The value of an expression that changes nothing. Errors: it would, or it throws.
+    pub async fn evaluate_without_effect(
+        &self,
+        isolate: &Isolate,
+        frame: Option<&PausedFrame>,
+        expression: &str,
+    ) -> Result<RemoteObject, RequestFailure> {
+        self.run_expression(isolate, frame, expression, true).await
     }
 
     async fn run_expression(
@@ -94,7 +106,9 @@ impl NodeSession {
                 session.call(&evaluate, RESULT_TIMEOUT).await
             }
             None => {
-                let (repl_mode, await_promise, include_command_line_api) = (true, isolate.pause().is_none(), true);
+                // A promise is not settled before the isolate runs, and the result of `replMode` is one.
+                let is_running = isolate.pause().is_none();
+                let (repl_mode, await_promise, include_command_line_api) = (is_running, is_running, true);
                 let evaluate = EvaluateInGlobalScope {
                     expression,
                     object_group,

@@ -62,12 +62,19 @@ pub struct NodeLaunch {
     pub settings: SourceSettings,
 }
 
+/// What is attached to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeAttachPlace {
+    /// An inspector, with the path of its WebSocket, if that was named.
+    Port { port: u16, path: Option<String> },
+    /// A process.
+    Process(u32),
+}
+
 /// The arguments of `attach`.
 #[derive(Clone, Debug)]
 pub struct NodeAttach {
-    pub port: u16,
-    /// The path of the WebSocket, if it was named.
-    pub path: Option<String>,
+    pub place: NodeAttachPlace,
     /// The caller has named the host: a local listener may then belong to another user.
     pub is_host_named: bool,
     /// The URL of a page of a browser, with `*` for any text; none: a Node program is meant.
@@ -127,7 +134,7 @@ impl NodeLaunch {
 }
 
 impl NodeAttach {
-    /// Errors: there is no port, or an argument is of another form.
+    /// Errors: there is no port and no process, or an argument is of another form.
     pub fn from_fields(fields: &Fields) -> Result<NodeAttach, String> {
         let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
         let cwd = reader.cwd()?;
@@ -142,20 +149,17 @@ impl NodeAttach {
         let port = match reader.value("port") {
             Some(serde_json::Value::String(text)) => text.parse().ok(),
             Some(value) => value.as_u64().and_then(|port| u16::try_from(port).ok()),
-            None if address.is_none() && fields.contains_key("processId") => {
-                let pid = fields["processId"].to_string();
-                let pid = pid.trim_matches('"');
-                return Err(format!(
-                    "a process is attached to by the port of its inspector: `kill -USR1 {pid}` opens it"
-                ));
-            }
             None => None,
         };
-        let (port, path) = match address {
-            Some((port, path)) => (Some(port), Some(path)),
-            None => (port, None),
+        let process = reader.value("processId").map(parse_process).transpose()?;
+        let port = port.filter(|port| *port > 0);
+        let place = match (address, port, process) {
+            (Some((port, path)), ..) => NodeAttachPlace::Port { port, path: Some(path) },
+            (None, Some(port), _) => NodeAttachPlace::Port { port, path: None },
+            (None, None, Some(process)) => NodeAttachPlace::Process(process),
+            (None, None, None) => return Err("there is no `port`, and no `processId`".to_owned()),
         };
-        for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses", "processId"] {
+        for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses"] {
             reader.value(ignored);
         }
         let page = page_filter(&mut reader)?;
@@ -164,8 +168,7 @@ impl NodeAttach {
         let mut settings = SourceSettings::read(&mut reader, cwd, more)?;
         settings.maps.web_root = page.is_some().then(|| web_root.canonicalize().unwrap_or(web_root));
         settings.unknown = reader.unknown();
-        let port = port.filter(|port| *port > 0).ok_or("there is no `port`")?;
-        Ok(NodeAttach { port, path, is_host_named, page, settings })
+        Ok(NodeAttach { place, is_host_named, page, settings })
     }
 }
 
@@ -175,6 +178,13 @@ fn page_filter(reader: &mut FieldReader<'_>) -> Result<Option<String>, String> {
     let filter = reader.text("urlFilter")?.filter(|filter| !filter.is_empty());
     let url = reader.text("url")?.map(|url| format!("{}*", url.trim_end_matches('*')));
     Ok(filter.or(url).or(is_browser.then(|| "*".to_owned())))
+}
+
+/// The id of a process: a number, or the text of one.
+fn parse_process(value: &serde_json::Value) -> Result<u32, String> {
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let pid = number.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
+    pid.ok_or_else(|| format!("`processId` is {value}, and no process"))
 }
 
 /// The port and the path of `ws://127.0.0.1:9229/id`.
@@ -228,13 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn attach_arguments_name_a_port_or_a_websocket() {
+    fn attach_arguments_name_a_port_a_websocket_or_a_process() {
         let attach = |fields: Value| NodeAttach::from_fields(fields.as_object().unwrap());
-        let it = attach(json!({"port": "9229"})).unwrap();
-        assert_eq!((it.port, it.path, it.is_host_named), (9229, None, false));
-        let it = attach(json!({"websocketAddress": "ws://127.0.0.1:9230/a-b"})).unwrap();
-        assert_eq!((it.port, it.path.as_deref()), (9230, Some("/a-b")));
-        assert_eq!(it.page, None);
+        let check = |fields: Value, expect: NodeAttachPlace| {
+            let it = attach(fields.clone()).unwrap();
+            assert_eq!((it.place, it.is_host_named, it.page), (expect, false, None), "{fields}");
+        };
+        let port = |port: u16, path: Option<&str>| NodeAttachPlace::Port { port, path: path.map(str::to_owned) };
+        check(json!({"port": "9229"}), port(9229, None));
+        check(json!({"websocketAddress": "ws://127.0.0.1:9230/a-b"}), port(9230, Some("/a-b")));
+        check(json!({"processId": 7}), NodeAttachPlace::Process(7));
+        check(json!({"processId": "7"}), NodeAttachPlace::Process(7));
+        // The port of its inspector, which the editor has found.
+        check(json!({"processId": 7, "port": 9229}), port(9229, None));
         let page = |fields: Value| attach(fields).unwrap().page.unwrap();
         assert_eq!(page(json!({"type": "pwa-chrome", "port": 1})), "*");
         assert_eq!(page(json!({"port": 1, "url": "http://localhost:1/"})), "http://localhost:1/*");
@@ -247,11 +263,11 @@ mod tests {
             json!({"port": 0}),
             json!({"port": 1, "address": "other.example"}),
             json!({"websocketAddress": "ws://other.example:1/a"}),
-            json!({"processId": 7}),
+            json!({"processId": "app"}),
+            json!({"processId": 0}),
+            json!({"processId": 1_u64 << 32}),
         ] {
             assert!(attach(bad.clone()).is_err(), "{bad}");
         }
-        let hint = attach(json!({"processId": 7})).unwrap_err();
-        assert!(hint.contains("kill -USR1 7"), "{hint}");
     }
 }

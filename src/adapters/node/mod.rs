@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `serve` | a DAP conversation, from `initialize` to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
-//! | `attach_target` | the program or page that is attached to |
+//! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
@@ -16,9 +16,12 @@
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
+//! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
+//! | `data_breakpoints`, `data_breakpoint_table` | data breakpoints: what can be watched, and what is |
+//! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
 //! | `web_files` | the files of a page's scripts, and their URLs |
@@ -30,7 +33,11 @@ mod attach_target;
 mod breakpoint_code;
 mod breakpoint_table;
 mod breakpoints;
+mod completed_expression;
+mod completions;
 mod connection;
+mod data_breakpoint_table;
+mod data_breakpoints;
 mod evaluation;
 mod frames;
 mod isolate;
@@ -39,6 +46,8 @@ mod launch_arguments;
 mod map_loading;
 mod module_announcements;
 mod node_program;
+mod process_inspector;
+mod property_watches;
 mod requests;
 mod resume;
 mod scripts;
@@ -48,6 +57,7 @@ mod source_maps;
 mod stops;
 mod value_text;
 mod variables;
+mod watch_stops;
 mod web_files;
 
 pub use serve::serve_node;

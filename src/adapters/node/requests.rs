@@ -15,14 +15,15 @@ use crate::cdp::debugger::SetPauseOnExceptions;
 use crate::dap::types::{
     ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionInfoArguments, Fields,
     NextArguments, PauseArguments, ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse,
-    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
-    SourceArguments, SourceResponse, StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse,
-    VariablesArguments, VariablesResponse,
+    SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SetExpressionArguments,
+    SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse, StackTraceArguments,
+    StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 
 /// Requests that may run code of the program: they must not hold up the others.
-const EVALUATING: [&str; 4] = ["evaluate", "variables", "setVariable", "setExpression"];
+const EVALUATING: [&str; 6] =
+    ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
 
 /// Whether a request may take as long as code of the program does.
 pub fn is_evaluating(command: &str) -> bool {
@@ -42,12 +43,15 @@ pub fn capabilities() -> DapCapabilities {
         "supportsSetVariable",
         "supportsSetExpression",
         "supportsExceptionInfoRequest",
+        "supportsCompletionsRequest",
+        "supportsDataBreakpoints",
         "supportsRestartFrame",
         "supportsTerminateRequest",
         "supportsDelayedStackTraceLoading",
         "supportTerminateDebuggee",
     ];
-    let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    let mut others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    others.insert("completionTriggerCharacters".to_owned(), json!(["."]));
     DapCapabilities {
         exception_breakpoint_filters: vec![
             exception_filter("caught", "Caught exceptions", false),
@@ -84,6 +88,8 @@ impl NodeSession {
                 let SetExpressionArguments { expression, value, frame_id } = read_request(request)?;
                 to_body(self.set_expression(&expression, &value, frame_id).await?)
             }
+            "dataBreakpointInfo" => to_body(self.data_info(read_request(request)?).await),
+            "completions" => to_body(self.completions(read_request(request)?).await?),
             "exceptionInfo" => {
                 let ExceptionInfoArguments { thread_id } = read_request(request)?;
                 to_body(self.exception_info(thread_id)?)
@@ -126,6 +132,11 @@ impl NodeSession {
             }
             "setBreakpoints" => return self.set_line_breakpoints(read_request(request)?).await,
             "setFunctionBreakpoints" => return self.set_function_breakpoints(read_request(request)?).await,
+            "setDataBreakpoints" => {
+                let SetDataBreakpointsArguments { breakpoints } = read_request(request)?;
+                let breakpoints = self.set_data_breakpoints(breakpoints).await;
+                return to_body(SetBreakpointsResponse { breakpoints });
+            }
             "setExceptionBreakpoints" => self.set_exception_filters(&read_request(request)?).await?,
             other => return Err(format!("{other} is not supported here").into()),
         }

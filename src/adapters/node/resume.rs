@@ -28,8 +28,16 @@ impl NodeSession {
 
     /// Steps a thread that has stopped. Errors: it has not.
     pub async fn step_thread(&self, thread_id: i64, kind: StepKind) -> Result<(), RequestFailure> {
+        let is_in_setter = self.isolate(thread_id)?.pause().is_some_and(|pause| pause.is_watched_write());
         let isolate = self.leave_pause(thread_id, RequestedMove::Step(kind))?;
-        join!(release_objects(&isolate), self.send_step(&isolate, kind)).1
+        let step = async {
+            if is_in_setter {
+                self.step_from_setter(&isolate, kind).await
+            } else {
+                self.send_step(&isolate, kind).await
+            }
+        };
+        join!(release_objects(&isolate), step).1
     }
 
     /// Sends a step to the engine.

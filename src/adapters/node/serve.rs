@@ -118,7 +118,7 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConver
     let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
     let attach = NodeAttach::from_fields(&fields).map_err(usage)?;
     let target = find_target(&attach).await?;
-    let failed = |failure: RequestFailure| attach_error(&attach, failure.0);
+    let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
     let binding = random_name();
     let hook = Some(announcing_script(&binding));
     let mut conversation = NodeConversation::new(dap, &attach.settings, binding, hook);
@@ -327,7 +327,10 @@ impl NodeConversation {
         let is_stopped = isolates.iter().any(|isolate| isolate.pause().is_some());
         match (self.program.take(), terminate) {
             (Some(program), Some(true) | None) => return program.debuggee.stop(is_stopped).await,
-            (Some(program), Some(false)) => program.detach(),
+            (Some(program), Some(false)) => {
+                self.session.remove_all_data_breakpoints().await;
+                program.detach();
+            }
             (None, Some(true)) => {
                 for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
                     end_attached(isolate).await;
@@ -337,6 +340,7 @@ impl NodeConversation {
                 for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
                     self.session.stop_announcing_modules(isolate).await;
                 }
+                self.session.remove_all_data_breakpoints().await;
             }
         }
         // A program that is paused runs on when its last client has left; workers leave with their process.

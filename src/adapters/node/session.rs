@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::breakpoint_table::NodeBreakpointTable;
+use super::data_breakpoint_table::DataBreakpointTable;
 use super::isolate::{Isolate, IsolatePause};
 use super::scripts::{LoadedScript, SkipPatterns};
 use super::source_maps::MapFolders;
@@ -30,6 +31,7 @@ pub struct NodeSession {
     isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
     values: Mutex<ValueTable>,
     breakpoints: Mutex<NodeBreakpointTable>,
+    data_breakpoints: Mutex<DataBreakpointTable>,
     settings: Mutex<NodeSettings>,
 }
 
@@ -118,6 +120,7 @@ impl NodeSession {
             isolates: Mutex::default(),
             values: Mutex::default(),
             breakpoints: Mutex::default(),
+            data_breakpoints: Mutex::default(),
             settings: Mutex::default(),
         }
     }
@@ -134,6 +137,11 @@ impl NodeSession {
         access(&mut lock(&self.breakpoints))
     }
 
+    /// Reads or changes the data breakpoints.
+    pub fn with_data_breakpoints<T>(&self, access: impl FnOnce(&mut DataBreakpointTable) -> T) -> T {
+        access(&mut lock(&self.data_breakpoints))
+    }
+
     /// Reads or changes what the client has chosen.
     pub fn with_settings<T>(&self, access: impl FnOnce(&mut NodeSettings) -> T) -> T {
         access(&mut lock(&self.settings))
@@ -148,6 +156,7 @@ impl NodeSession {
     pub fn remove_isolate(&self, id: i64) -> Option<Arc<Isolate>> {
         self.forget_pause(id);
         self.with_breakpoints(|breakpoints| breakpoints.forget_isolate(id));
+        self.with_data_breakpoints(|table| table.forget_isolate(id));
         lock(&self.isolates).remove(&id)
     }
 

@@ -158,6 +158,7 @@ impl NodeSession {
             }
             return self.leave_preparation(isolate).await;
         }
+        let Some(event) = self.handle_watch_pause(isolate, event).await? else { return Ok(()) };
         let top = event.call_frames.first().and_then(|frame| self.script(isolate.id, &frame.location.script_id));
         if top.is_some_and(|script| self.is_hook(&script)) {
             return self.leave_preparation(isolate).await;

@@ -158,6 +158,11 @@ impl NodeSession {
         let (object_id, own_properties) = (object_id.to_owned(), true);
         let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
         let mut found = self.isolate(container.isolate)?.call(&get).await?;
+        // A property that is watched is shown as its value.
+        for property in found.result.iter_mut().filter(|property| self.is_watched(property)) {
+            let arguments = vec![CallArgument::from_value(property.name.as_str())];
+            property.value = self.call_function(container, READ_PROPERTY, arguments).await.ok();
+        }
         let all = found.result.iter_mut().chain(&mut found.private_properties).filter_map(|it| it.value.as_mut());
         let internal = found.internal_properties.iter_mut().filter_map(|it| it.value.as_mut());
         self.add_previews(container.isolate, all.chain(internal).collect()).await;
@@ -195,6 +200,7 @@ impl NodeSession {
         for (value, preview) in with_id.zip(previews) {
             value.preview = preview;
         }
+        self.fill_watched_previews(&isolate, &mut wanted).await;
     }
 
     /// `with_internal`: also what the engine knows of the object, as `[[Prototype]]`.

@@ -108,7 +108,11 @@ fn has_port(target: &DebugTarget) -> bool {
 
 fn inspector_required_error(target: &DebugTarget, pid: &str) -> Error {
     let error = target.unsupported_error(ADAPTER.name, "it attaches to a process only through its inspector");
-    error.hint(format!("`kill -USR1 {}` opens the inspector, on port 9229: attach to that", pid.trim_matches('"')))
+    let hint = format!(
+        "`kill -USR1 {}` opens the inspector, on port 9229: attach to that; `--adapter node` does both",
+        pid.trim_matches('"')
+    );
+    error.hint(hint)
 }
 
 /// Without it, relative paths of source maps are not resolved.

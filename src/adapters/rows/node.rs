@@ -51,9 +51,9 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
             StartRequest::Attach(target.with_configuration(workspace))
         }
         DebugTargetKind::Pid(pid) => {
-            let error = target.unsupported_error(ADAPTER.name, "it attaches to a process only through its inspector");
-            let hint = format!("`kill -USR1 {pid}` opens the inspector, on port 9229: attach to that");
-            return Err(error.hint(hint));
+            let mut fields = workspace;
+            fields["processId"] = json!(pid);
+            StartRequest::Attach(target.with_configuration(fields))
         }
         DebugTargetKind::Page { url, port } => {
             let filter = format!("{}*", url.trim_end_matches('*'));

@@ -264,6 +264,21 @@ fn js_debug_gets_the_type_names_of_its_server() {
 }
 
 #[test]
+fn node_is_attached_to_at_a_port_or_by_its_process() {
+    let sample = SampleFolder::new();
+    let check = |what: DebugTargetKind, fields: Value, expect: Value| {
+        let (argv, request, fields) = sample.planned_start("node", what, fields);
+        assert_eq!((argv.as_str(), request), ("", "attach"));
+        assert_fields(&fields, expect);
+    };
+    check(DebugTargetKind::Pid(7), json!({}), json!({"processId": 7, "cwd": "~", "port": null}));
+    let listener = DebugTargetKind::Listener(Address::loopback(9229));
+    check(listener, json!({}), json!({"port": 9229, "address": null, "processId": null}));
+    let configured = json!({"request": "attach", "processId": "12"});
+    check(DebugTargetKind::Configuration, configured, json!({"processId": "12", "cwd": "~"}));
+}
+
+#[test]
 fn the_native_adapters_accept_every_form_of_a_configuration() {
     let sample = SampleFolder::new();
     let of_cpp = json!({"type": "cppdbg", "request": "launch", "program": "program", "stopAtEntry": true,

@@ -195,6 +195,8 @@ request!(CompletionsArguments, "completions" -> CompletionsResponse, {
     /// From 1, in UTF-16 code units.
     column: i64;
     frame_id: Option<i64>,
+    /// Of the text, from 1; the first one, if it is missing.
+    line: Option<i64>,
 });
 shape!(CompletionsResponse { targets: Vec<CompletionItem>; });
 request!(StepOutArguments, "stepOut" -> EmptyResponse, { thread_id: i64; });

@@ -30,8 +30,11 @@ main()
 "#;
 
 const JAVASCRIPT: &str = r#"
+const state = { shared: 0 };
+
 function total(order) {
   const result = order * 2; // STOP
+  state.shared = result;
   return result; // LOG
 }
 
@@ -179,7 +182,7 @@ pub struct Subject {
     lines: BTreeMap<String, u32>,
     /// The class of the thrown exception, where the adapter reports it.
     pub class: Option<&'static str>,
-    /// The name of a variable that can be watched.
+    /// A variable or a property that can be watched.
     pub data: Option<&'static str>,
 }
 
@@ -224,7 +227,11 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         _ => source.clone(),
     };
     let lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((marker(line)?.to_owned(), number))).collect();
-    let data = [CPP, JAVA].contains(&text).then_some("shared");
+    let data = match text {
+        JAVASCRIPT => Some("state.shared"),
+        CPP | JAVA => Some("shared"),
+        _ => None,
+    };
     Some(Subject { adapter, found, folder, source, program, lines, class, data })
 }
 

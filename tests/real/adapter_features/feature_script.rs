@@ -11,6 +11,9 @@ use crate::adapter_features::feature_table::FeatureResults;
 use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
 use crate::support::requirements::has_hardware_watchpoints;
 
+/// The adapters that watch data without the processor.
+const SOFTWARE_WATCHPOINTS: [&str; 3] = ["java", "node", "js-debug"];
+
 fn request(subject: &Subject) -> SessionRequest {
     SessionRequest {
         name: "the program".to_owned(),
@@ -64,8 +67,8 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     reported.can("conditional breakpoint", conditional_set);
     // The rest of the loop is for the function breakpoint and the watchpoint.
     reported.can("function breakpoint", function_hit(&play, sessions).await);
-    // The virtual machine of Java needs none.
-    if subject.data.is_none() || subject.adapter == "java" || has_hardware_watchpoints() {
+    let needs_hardware = subject.data.is_some() && !SOFTWARE_WATCHPOINTS.contains(&subject.adapter);
+    if !needs_hardware || has_hardware_watchpoints() {
         reported.can("data breakpoint", watched(subject, &play, sessions).await);
     } else {
         reported.skip("data breakpoint");

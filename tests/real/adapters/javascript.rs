@@ -35,6 +35,28 @@ async fn a_program_with_an_inspector_keeps_running_after_detach() {
     is_attached_to(&place, &app, (&app, line), "total").await;
 }
 
+#[tokio::test]
+async fn a_process_without_an_inspector_is_attached_to_by_its_id() {
+    let Some((row, found)) = found("node") else { return };
+    let Some(node) = on_path("node") else { return };
+    let place = ProgramFolder::new();
+    let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\nconsole.log('up');\n";
+    let (app, line) = place.file("sërver.js", text);
+    // On any free port: the one that Node takes by itself may be taken.
+    let argv = [node.as_os_str(), "--inspect-port=0".as_ref(), app.as_os_str()];
+    let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
+    running.line(|line| (line == "up").then_some(())).await;
+    let target = place.wants(DebugTargetKind::Pid(running.pid()));
+    // The second time it has an inspector.
+    for _ in 0..2 {
+        let play = AdapterSession::open(row, &found, &target, &[(&app, line)]).await;
+        assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+        assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+        play.let_go().await;
+        assert!(running.is_alive());
+    }
+}
+
 /// The output of `tsc` for a source below `src`, with a relative source map.
 const COMPILED: &str = "\
 \"use strict\";

@@ -1,0 +1,52 @@
+//! What the operating system reports of the program that a process runs: the files that it has mapped, the signals that it
+//! catches.
+//!
+//! As in `platform`, a PID names another process as soon as its owner is reaped: callers hold a pidfd first.
+
+use std::io;
+use std::path::PathBuf;
+
+use procfs::process::MMapPath;
+use rustix::process::Signal;
+
+use super::platform::{open_process, to_io_error};
+
+/// Whether `pid` has a handler for a signal: any other process ends by most signals, or ignores them.
+pub fn catches_signal(pid: u32, signal: Signal) -> io::Result<bool> {
+    let caught = open_process(pid)?.status().map_err(to_io_error)?.sigcgt;
+    // The first signal is 1.
+    Ok((caught >> (signal.as_raw() - 1)) & 1 == 1)
+}
+
+/// The files that `pid` has mapped: its program, its libraries; some several times.
+pub fn list_mapped_files(pid: u32) -> io::Result<Vec<PathBuf>> {
+    let maps = open_process(pid)?.maps().map_err(to_io_error)?;
+    let file = |path| if let MMapPath::Path(path) = path { Some(path) } else { None };
+    Ok(maps.into_iter().filter_map(|map| file(map.pathname)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_signal_is_caught_once_it_has_a_handler() {
+        let me = std::process::id();
+        // No other test of this process handles it.
+        assert!(!catches_signal(me, Signal::VTALARM).unwrap());
+        let kind = tokio::signal::unix::SignalKind::from_raw(Signal::VTALARM.as_raw());
+        let _handler = tokio::signal::unix::signal(kind).unwrap();
+        assert!(catches_signal(me, Signal::VTALARM).unwrap());
+        assert!(!catches_signal(me, Signal::KILL).unwrap());
+        assert_eq!(catches_signal(u32::MAX, Signal::USR1).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn the_mapped_files_are_the_program_and_its_libraries() {
+        let files = list_mapped_files(std::process::id()).unwrap();
+        assert!(files.contains(&std::env::current_exe().unwrap()), "{files:?}");
+        let is_libc = |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc."));
+        assert!(files.iter().any(is_libc), "{files:?}");
+        assert!(list_mapped_files(u32::MAX).is_err());
+    }
+}
