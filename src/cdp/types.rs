@@ -318,9 +318,9 @@ received! {
         #[serde(default)]
         url: String,
         #[serde(default)]
-        line_number: u64,
+        line_number: i64,
         #[serde(default)]
-        column_number: u64,
+        column_number: i64,
     }
 }
 
