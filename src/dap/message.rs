@@ -16,6 +16,9 @@ use super::types::DapEvent;
 /// A part of a message as its sender wrote it: forwarding it loses no field.
 pub type RawJson = Box<RawValue>;
 
+/// How long the text of an error may become by what is filled in, in bytes.
+pub(super) const MAX_ERROR_TEXT: usize = 64 << 10;
+
 /// What a response contains: the body of a success, or the error.
 pub(super) type ResponseResult = Result<Option<RawJson>, ErrorResponse>;
 
@@ -81,10 +84,22 @@ pub struct ErrorMessage {
 }
 
 impl ErrorMessage {
-    /// The format with its variables filled in; a placeholder without a value stays.
+    /// The format with its variables filled in, each value as it is. A placeholder without a value stays, and so do those
+    /// that would make the text too long.
     fn text(&self) -> String {
-        let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
-        self.variables.iter().fold(self.format.clone(), fill)
+        let (mut text, mut rest) = (String::new(), self.format.as_str());
+        while let Some((before, after)) = rest.split_once('}') {
+            let placeholder =
+                before.rsplit_once('{').and_then(|(begin, name)| Some((begin, self.variables.get(name)?)));
+            match placeholder {
+                Some((begin, value)) if text.len() + value.len() <= MAX_ERROR_TEXT => {
+                    text.extend([begin, value]);
+                }
+                _ => text.extend([before, "}"]),
+            }
+            rest = after;
+        }
+        text + rest
     }
 }
 
@@ -270,6 +285,19 @@ mod tests {
         check(r#"{"type":"letter"}"#, "nothing: unknown variant");
         check("[]", "nothing: ");
         check("{\"type\":\"event\",\"event\":\"\u{1F980}", "nothing: EOF");
+    }
+
+    #[test]
+    fn the_text_of_an_error_does_not_explode() {
+        let check = |format: &str, variables: &[(&str, &str)], expect: &str| {
+            let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            let error = ErrorMessage { format: format.to_owned(), variables, ..ErrorMessage::default() };
+            assert_eq!(error.text(), expect);
+        };
+        check("{a}{b} {a", &[("a", "{b}{b}"), ("b", "{a}{a}")], "{b}{b}{a}{a} {a");
+        check("{{a}} } {c} {}", &[("a", "1")], "{1} } {c} {}");
+        let long = "x".repeat(MAX_ERROR_TEXT);
+        check("{a}{a}", &[("a", &long)], &format!("{long}{{a}}"));
     }
 
     #[test]
