@@ -48,7 +48,7 @@ received! {
     /// `Target.targetCreated`, `Target.targetInfoChanged`
     struct TargetInfoChanged { target_info: TargetInfo }
 
-    /// `Target.targetDestroyed`, `Target.targetCrashed`
+    /// `Target.targetDestroyed`
     struct TargetDestroyed { target_id: String }
 
     /// `Page.javascriptDialogOpening`
@@ -72,7 +72,7 @@ received! {
     /// `Page.frameNavigated`
     struct FrameNavigated { frame: FrameInfo }
 
-    /// `Page.frameStartedLoading`, `Page.frameStoppedLoading`, `Page.frameStartedNavigating`
+    /// `Page.frameStartedLoading`, `Page.frameStoppedLoading`
     struct FrameEvent { frame_id: String }
 
     /// `Network.requestWillBeSent`; times are in seconds of the browser's own clock.
@@ -104,7 +104,7 @@ received! {
 
     /// CDP's `Network.Response`.
     struct ResponseInfo {
-        status: u16,
+        status: i64,
         #[serde(default)]
         mime_type: String,
         #[serde(default)]
@@ -155,5 +155,5 @@ pub struct LogEntry {
     pub text: String,
     pub timestamp: f64,
     pub url: Option<String>,
-    pub line_number: Option<u64>,
+    pub line_number: Option<i64>,
 }

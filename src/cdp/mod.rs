@@ -8,6 +8,7 @@
 //! | `websocket` | opening that WebSocket |
 //! | `client` | one connection: commands, responses, event subscriptions |
 //! | `session` | one target of a connection: its own, a frame or worker of a page, a worker of Node |
+//! | `fuzz_messages` | decodes arbitrary bytes, for tests and the fuzz target |
 //!
 //! Does not depend on windows or debug sessions; of the rest of the crate it uses only `wire`.
 //!
@@ -18,6 +19,9 @@ mod client;
 pub mod debugger;
 mod endpoint;
 pub mod events;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz_messages;
 mod session;
 pub mod types;
 mod websocket;

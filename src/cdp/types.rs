@@ -151,12 +151,18 @@ command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_
 
 /// Structs that a peer sends.
 macro_rules! received {
-    ($($(#[$attr:meta])* struct $name:ident { $($(#[$field_attr:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+    ($($(#[$attr:meta])* struct $name:ident { $($(#[$field_attr:meta])* $field:ident: $type:ty),* $(,)? })*) => { $(
         $(#[$attr])*
         #[derive(Clone, Debug, serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $name { $($(#[$field_attr])* pub $field: $type),* }
-    )*};
+    )*
+        /// As how many of these structs the text can be read.
+        #[cfg(any(test, fuzzing))]
+        pub(in crate::cdp) fn decode_as_each(text: &str) -> usize {
+            0 $(+ usize::from(serde_json::from_str::<$name>(text).is_ok()))*
+        }
+    };
 }
 
 pub(super) use {command, received};
@@ -319,9 +325,9 @@ received! {
         #[serde(default)]
         url: String,
         #[serde(default)]
-        line_number: u64,
+        line_number: i64,
         #[serde(default)]
-        column_number: u64,
+        column_number: i64,
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `client` | the client side: typed requests with deadlines |
 //! | `server` | the server side: requests in, responses and events out |
 //! | `trace` | a record of all messages (`DEVTETHER_DAP_RECORD`) |
+//! | `fuzz_frames` | decodes arbitrary bytes, for tests and the fuzz target |
 //!
 //! Does not depend on sessions or adapters; of the crate's modules only on `wire`.
 //!
@@ -19,6 +20,9 @@
 mod client;
 mod connection;
 mod dap_error;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz_frames;
 mod inbox;
 mod incoming_request;
 mod message;

@@ -10,6 +10,7 @@
 //! | `events` | composite events |
 //! | `event_request` | requests for events, with their modifiers |
 //! | `client` | one connection: requests with deadlines, events in order |
+//! | `fuzz_packets` | decodes arbitrary bytes, for tests and the fuzz target |
 //!
 //! A virtual machine is not trusted: every length is checked against what was received before anything is allocated for
 //! it. Does not depend on DAP or on sessions; of the crate's modules only on `wire`.
@@ -21,6 +22,9 @@ mod client;
 pub mod commands;
 mod event_request;
 mod events;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz_packets;
 mod id_sizes;
 mod jdwp_error;
 mod packet;

@@ -10,7 +10,7 @@ const HEADER: usize = 11;
 /// The largest packet that is received or sent, in bytes.
 pub const MAX_PACKET: usize = 64 << 20;
 /// How many bytes are reserved ahead for a packet that has been announced and not received yet.
-const MOST_RESERVED: usize = 64 << 10;
+pub(super) const MOST_RESERVED: usize = 64 << 10;
 /// The flag of a reply.
 const REPLY: u8 = 0x80;
 
@@ -79,25 +79,10 @@ mod tests {
 
     use super::*;
     use crate::jdwp::IdSizes;
-    use crate::jdwp::commands::reference_types::{DeclaredMethod, MethodVariables};
-    use crate::jdwp::commands::virtual_machine::{NamedClass, VmCapabilities};
-    use crate::jdwp::events::CompositeEvent;
+    use crate::jdwp::fuzz_packets::{decode_data, decode_packets};
     use crate::jdwp::reader::{JdwpDecode, PacketReader};
-    use crate::jdwp::values::{ArrayRegion, CodeLocation, JdwpValue};
+    use crate::jdwp::values::{CodeLocation, JdwpValue};
     use crate::jdwp::writer::{JdwpEncode, PacketWriter};
-
-    fn decode_all(bytes: &[u8], sizes: IdSizes) {
-        fn attempt<T: JdwpDecode>(bytes: &[u8], sizes: IdSizes) {
-            let _ = T::decode(&mut PacketReader::new(bytes, sizes));
-        }
-        attempt::<CompositeEvent>(bytes, sizes);
-        attempt::<ArrayRegion>(bytes, sizes);
-        attempt::<Vec<JdwpValue>>(bytes, sizes);
-        attempt::<Vec<NamedClass>>(bytes, sizes);
-        attempt::<Vec<DeclaredMethod>>(bytes, sizes);
-        attempt::<MethodVariables>(bytes, sizes);
-        attempt::<VmCapabilities>(bytes, sizes);
-    }
 
     fn sizes() -> impl Strategy<Value = IdSizes> {
         prop::array::uniform5(1..=8i32).prop_map(|sizes| IdSizes::from_reply(sizes).unwrap())
@@ -107,10 +92,10 @@ mod tests {
         /// Whatever a virtual machine sends is an error at most. A count of two billion is never believed.
         #[test]
         fn any_data_is_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), sizes in sizes()) {
-            decode_all(&bytes, sizes);
+            decode_data(&bytes, sizes);
             let mut counted = i32::MAX.to_be_bytes().to_vec();
             counted.extend(&bytes);
-            decode_all(&counted, sizes);
+            decode_data(&counted, sizes);
         }
 
         #[test]
@@ -174,7 +159,6 @@ mod tests {
     /// Mutations of valid packets reach what random bytes do not: fields behind valid ones.
     #[test]
     fn mutated_packets_are_read_without_a_panic_and_without_a_large_buffer() {
-        let sizes = IdSizes::from_reply([8; 5]).unwrap();
         let breakpoint = [&[1, 0, 0, 0, 1, 2, 0, 0, 0, 7][..], &[0; 8], &[1], &[0; 8], &[0; 8], &[0; 8]].concat();
         let prepare = [&[0, 0, 0, 0, 1, 8, 0, 0, 0, 7][..], &[0; 8], &[1], &[0; 8], b"\0\0\0\x03LA;", &[0; 4]].concat();
         let classes = [&[0, 0, 0, 1, 1][..], &[0; 8], b"\0\0\0\x03LA;", &[0; 4], &[0; 4]].concat();
@@ -185,17 +169,11 @@ mod tests {
             encode_reply(3, 0, &classes),
             encode_reply(4, 13, &values),
         ];
-        let samples: Vec<&[u8]> = packets.iter().map(|packet| &packet[..]).collect();
+        // Ids of eight bytes, and a cut in the middle of the first packet's header.
+        let inputs = packets.map(|packet| [&[7; 6][..], &packet[..]].concat());
+        let samples: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut read = 0;
-        crate::wire::mutation::check_mutations(&samples, 30_000, |bytes| {
-            let (mut decoder, mut received) = (PacketDecoder, BytesMut::from(bytes));
-            while let Ok(Some(packet)) = decoder.decode(&mut received) {
-                let (JdwpPacket::Command { data, .. } | JdwpPacket::Reply { data, .. }) = packet;
-                decode_all(&data, sizes);
-                read += 1;
-            }
-            assert!(received.capacity() <= bytes.len() + 4 * MOST_RESERVED);
-        });
+        crate::wire::mutation::check_mutations(&samples, 30_000, |bytes| read += decode_packets(bytes));
         assert!(read > 1000, "most mutations are no packets: {read}");
     }
 

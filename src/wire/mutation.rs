@@ -1,6 +1,6 @@
 //! Mutations of valid messages, for the tests of codecs: seeded, so that every run is the same.
 //!
-//! They stand for the short runs of a fuzzer. One that is guided by coverage, cargo-fuzz, needs a nightly compiler.
+//! They stand for the short runs of a fuzzer. The targets in `fuzz/` are guided by coverage: `cargo xtask fuzz`.
 
 /// How many mutations are made one after the other before the next begins with a valid message again.
 const MAX_DEPTH: u64 = 4;

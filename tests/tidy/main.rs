@@ -1,8 +1,11 @@
-//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape.
+//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape, CDP.
 //!
 //! Each rule is a function from files to complaints, tested on snippets beside it; here all of them run on the checkout.
 //! `cargo test --test tidy -- --nocapture` prints the counts that the rules are about.
 
+mod cdp_conformance;
+mod cdp_protocol;
+mod cdp_types;
 mod crate_items;
 mod file_rules;
 mod import_circles;
@@ -15,6 +18,8 @@ mod shape;
 mod sources;
 mod wording;
 
+use cdp_protocol::CdpProtocol;
+use cdp_types::{CdpTypes, ParsedEvent, parsed_events};
 use crate_items::{Items, is_test_file, items_of};
 use sources::{File, checkout, tracked};
 
@@ -137,4 +142,37 @@ fn npm_projects_use_the_typescript_that_is_pinned() {
     let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
     check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_npm_manifest);
+}
+
+/// The typed messages of `src/cdp`, and the events that the crate parses.
+fn cdp_messages() -> (CdpTypes, Vec<ParsedEvent>) {
+    let files = product_files();
+    let mut types = CdpTypes::default();
+    files.iter().filter(|file| file.path.starts_with("src/cdp/")).for_each(|file| types.add_file(file).unwrap());
+    let events: Vec<ParsedEvent> = files.iter().flat_map(|file| parsed_events(file).unwrap()).collect();
+    println!("CDP: {} commands, {} structs, {} events", types.commands.len(), types.structs.len(), events.len());
+    assert!(!types.commands.is_empty() && !events.is_empty(), "the messages were not found");
+    (types, events)
+}
+
+#[test]
+fn cdp_messages_are_those_of_the_protocol() {
+    let Some(protocol) = CdpProtocol::installed() else { return };
+    let (types, events) = cdp_messages();
+    let complaints = cdp_conformance::complaints(&types, &events, &protocol, true);
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+    let speaks_cdp = |file: &File| {
+        file.is_product()
+            && ["src/cdp/", "src/window/", "src/adapters/node/"].iter().any(|it| file.path.starts_with(it))
+    };
+    check(|file| cdp_conformance::unknown_methods(file, &protocol), speaks_cdp);
+}
+
+/// Node has an older V8 than the newest browser.
+#[test]
+fn cdp_messages_for_node_are_those_that_it_has() {
+    let Some(protocol) = CdpProtocol::of_node() else { return };
+    let (types, events) = cdp_messages();
+    let complaints = cdp_conformance::complaints(&types, &events, &protocol, false);
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }

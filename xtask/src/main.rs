@@ -6,6 +6,7 @@
 mod dap_schema;
 mod demo;
 mod foreign_clients;
+mod fuzz;
 mod paths;
 mod shell;
 mod test_run;
@@ -33,6 +34,8 @@ enum Task {
     Test(test_steps::TestOptions),
     /// Check recorded DAP messages (DEVTETHER_DAP_RECORD=FOLDER) against the official schema
     Schema { folder: std::path::PathBuf },
+    /// Fuzz the decoder of a protocol with libFuzzer
+    Fuzz(fuzz::FuzzOptions),
     /// Run the README's story on a real Extension Development Host
     Demo(demo::DemoOptions),
 }
@@ -54,6 +57,7 @@ fn run_task(task: Task) -> Result<()> {
         Task::Tools => tools::install_tools(tools::ToolSet::Tests),
         Task::Test(options) => test_steps::run_steps(&options),
         Task::Schema { folder } => dap_schema::check_messages(&folder, &paths::CheckoutPaths::find()?.data),
+        Task::Fuzz(options) => fuzz::run_target(&options),
         Task::Demo(options) => demo::run_demo(&options),
     }
 }

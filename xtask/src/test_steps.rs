@@ -90,7 +90,7 @@ impl Step {
     fn run(self, sh: &Shell, place: &CheckoutPaths, run: &TestRun, repeat: u32) -> Result<()> {
         let result = match self {
             Step::Tools => install_tools_or_warn(),
-            Step::Fmt => Ok(cmd!(sh, "cargo fmt --all --check").run()?),
+            Step::Fmt => check_format(sh),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
             Step::Warm => warm_up::start_programs(run),
             Step::Rust => (1..=repeat).try_for_each(|round| run_rust_tests(sh, place, run, round, repeat)),
@@ -114,6 +114,11 @@ fn install_tools_or_warn() -> Result<()> {
         }
         result => result,
     }
+}
+
+fn check_format(sh: &Shell) -> Result<()> {
+    cmd!(sh, "cargo fmt --all --check").run()?;
+    Ok(cmd!(sh, "cargo fmt --manifest-path fuzz/Cargo.toml --check").run()?)
 }
 
 fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, rounds: u32) -> Result<()> {

@@ -158,8 +158,8 @@ impl NodeBreakpoint {
             id: Some(self.id),
             message: self.message.clone().filter(|_| !verified),
             source,
-            line: self.place.map(|(line, _)| line + 1).filter(|_| self.file().is_some()),
-            column: self.place.map(|(_, column)| column + 1).filter(|_| self.file().is_some()),
+            line: self.place.map(|(line, _)| line.saturating_add(1)).filter(|_| self.file().is_some()),
+            column: self.place.map(|(_, column)| column.saturating_add(1)).filter(|_| self.file().is_some()),
             reason: None,
         }
     }

@@ -73,7 +73,14 @@ impl NodeSession {
         };
         let is_skipped = script.as_ref().is_some_and(|script| script.is_skipped);
         let presentation_hint = is_skipped.then(|| "subtle".to_owned());
-        DapStackFrame { id, name, line: line + 1, column: column + 1, source, presentation_hint }
+        DapStackFrame {
+            id,
+            name,
+            line: line.saturating_add(1),
+            column: column.saturating_add(1),
+            source,
+            presentation_hint,
+        }
     }
 
     fn mapped_source(&self, isolate: i64, script: &LoadedScript, original: &OriginalPlace) -> DapSource {
@@ -189,8 +196,8 @@ fn all_frames(pause: &IsolatePause) -> Vec<Result<FrameText, String>> {
             Ok(FrameText {
                 name: frame.function_name.clone(),
                 script: frame.script_id.clone(),
-                line: i64::try_from(frame.line_number).unwrap_or(0),
-                column: i64::try_from(frame.column_number).unwrap_or(0),
+                line: frame.line_number,
+                column: frame.column_number,
                 depth: None,
             })
         }));

@@ -305,12 +305,14 @@ async fn mutated_messages_are_dispatched_without_a_panic() {
         br#"{"method":"Target.attachedToTarget","params":{"sessionId":"s","targetInfo":{"targetId":"t"}}}"#,
     ];
     let mut events = client.subscribe();
-    let mut dispatched = 0;
+    let (mut dispatched, mut decoded) = (0, 0);
     crate::wire::mutation::check_mutations(&samples, 30_000, |bytes| {
         client.connection.dispatch_message(&String::from_utf8_lossy(bytes));
+        decoded += crate::cdp::fuzz_messages::decode_message(bytes);
         let next = futures_util::FutureExt::now_or_never(events.next());
         dispatched += usize::from(matches!(next, Some(Some(Ok(_)))));
     });
     assert!(dispatched > 50, "most mutations are no events: {dispatched}");
+    assert!(decoded > 50, "most mutations are no structs: {decoded}");
     assert_eq!(pending_count(&client), 0);
 }

@@ -91,7 +91,8 @@ pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<Co
     let source = if is_gallery { ConsoleSource::Workbench } else { source };
     let location =
         location.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
-    let location = location.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
+    let location =
+        location.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line.saturating_add(1))));
     let text = format!("{}: {}", entry.source, entry.text);
     Some(bounded_message(entry.timestamp, source, entry.level, text, location))
 }
@@ -142,7 +143,7 @@ fn first_location(stack: &StackTrace) -> Option<String> {
     // Without the folders: the reader knows them, and URLs are long.
     let path = frame.url.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path);
-    Some(format!("{name}:{}:{}", frame.line_number + 1, frame.column_number + 1))
+    Some(format!("{name}:{}:{}", frame.line_number.saturating_add(1), frame.column_number.saturating_add(1)))
 }
 
 /// Formats as a console does: substitutes the placeholders of the first argument and drops `%c` styles.
@@ -256,6 +257,11 @@ mod tests {
         check("Runtime.exceptionThrown", thrown, Some(("exception", "Error: x\n    at y", None)));
         let log = json!({"entry": {"source": "network", "level": "error", "text": "404", "timestamp": 1.0, "url": "http://x/y"}});
         check("Log.entryAdded", log, Some(("error", "network: 404", Some("http://x/y"))));
+        // Code without lines.
+        let stack = json!({"callFrames": [{"url": "http://x/a.js", "lineNumber": -1, "columnNumber": -1}]});
+        let called =
+            json!({"type": "log", "args": [{"type": "string", "value": "a"}], "timestamp": 1.0, "stackTrace": stack});
+        check("Runtime.consoleAPICalled", called, Some(("log", "a", Some("a.js:0:0"))));
         check("Runtime.consoleAPICalled", json!({"args": 7}), None);
         check("Page.loadEventFired", json!({}), None);
     }

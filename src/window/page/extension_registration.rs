@@ -146,8 +146,7 @@ struct ReportedExtension {
 
 /// The state that an event of the host reports; `None` for other events.
 pub fn parse_report(event: &CdpEvent) -> Option<ExtensionState> {
-    let called: BindingCalled =
-        event.parse_as("Runtime.bindingCalled").filter(|it: &BindingCalled| it.name == BINDING)?;
+    let called = event.parse_as::<BindingCalled>("Runtime.bindingCalled").filter(|it| it.name == BINDING)?;
     let reported: Vec<ReportedExtension> = serde_json::from_str(&called.payload).ok()?;
     let names_in = |state: &str| -> Vec<String> {
         reported.iter().filter(|it| it.state == state).map(|it| it.name.clone()).collect()

@@ -179,7 +179,7 @@ impl NetworkLog {
 }
 
 fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
-    request.status = Some(response.status);
+    request.status = u16::try_from(response.status).ok();
     request.mime = response.mime_type.chars().take(100).collect();
     request.from = match response {
         ResponseInfo { from_service_worker: true, .. } => Some("serviceWorker"),

@@ -1,0 +1,106 @@
+//! `cargo xtask fuzz`: runs a target of `fuzz/` with libFuzzer, which follows the coverage of the code.
+//!
+//! Instruments as `cargo fuzz --sanitizer none` does, which the stable compiler can: safe code has no use for a
+//! sanitizer. Needs a C++ compiler, with which libFuzzer is built. Does not depend on what a target decodes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use xshell::{Shell, cmd};
+
+use crate::paths::CheckoutPaths;
+
+/// What the compiler is told, as cargo-fuzz tells it: counters for each edge, and the operands of comparisons.
+const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+                               -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+                               -Cllvm-args=-sanitizer-coverage-pc-table \
+                               -Cllvm-args=-sanitizer-coverage-trace-compares";
+/// How long one input may take, in seconds.
+const INPUT_TIMEOUT: u32 = 10;
+/// How much memory a target may use, in MiB.
+const MEMORY_LIMIT: u32 = 1024;
+
+#[derive(clap::Args)]
+pub struct FuzzOptions {
+    /// The protocol whose decoder is fuzzed
+    target: FuzzTarget,
+    /// How long, in seconds
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Run this input only, which a run before has written
+    #[arg(long, value_name = "FILE", conflicts_with = "seconds")]
+    input: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FuzzTarget {
+    Cdp,
+    Dap,
+    Jdwp,
+}
+
+/// Builds the target and runs it. What it finds stays below the target folder: the inputs that reach new code, with
+/// which the next run begins, and those that fail. Errors: an input fails.
+pub fn run_target(options: &FuzzOptions) -> Result<()> {
+    let place = CheckoutPaths::find()?;
+    let sh = Shell::new()?;
+    let name = options.target.name();
+    let output = place.target().join("fuzz");
+    let program = build_target(&sh, &place.checkout, &output, &name)?;
+    if let Some(input) = &options.input {
+        return Ok(cmd!(sh, "{program} {input}").run()?);
+    }
+    let [corpus, failed] = ["corpus", "failed"].map(|folder| output.join(folder).join(&name));
+    for folder in [&corpus, &failed] {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let (seeds, prefix) = (seeds_folder(&place.checkout, &name), format!("{}/", failed.display()));
+    let limits = [
+        format!("-max_total_time={}", options.seconds),
+        format!("-rss_limit_mb={MEMORY_LIMIT}"),
+        format!("-timeout={INPUT_TIMEOUT}"),
+    ];
+    let run = cmd!(sh, "{program} {limits...} -print_final_stats=1 -artifact_prefix={prefix} {corpus} {seeds}").run();
+    run.with_context(|| format!("an input fails\n  hint: `cargo xtask fuzz {name} --input FILE` runs it again"))
+}
+
+impl FuzzTarget {
+    fn name(self) -> String {
+        self.to_possible_value().expect("no target is hidden").get_name().to_owned()
+    }
+}
+
+/// Inputs of the checkout that every run begins with.
+fn seeds_folder(checkout: &Path, name: &str) -> PathBuf {
+    checkout.join("fuzz/seeds").join(name)
+}
+
+/// Builds the program. For the host by its name, so that build scripts and macros are not instrumented.
+fn build_target(sh: &Shell, checkout: &Path, output: &Path, name: &str) -> Result<PathBuf> {
+    let compiler = cmd!(sh, "rustc -vV").read()?;
+    let host = compiler.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+    let manifest = checkout.join("fuzz/Cargo.toml");
+    let build = cmd!(sh, "cargo build --release --locked --manifest-path {manifest} --target-dir {output}");
+    build.args(["--target", host, "--bin", name]).env("RUSTFLAGS", INSTRUMENTATION).run()?;
+    let program = output.join(host).join("release").join(name);
+    ensure!(program.is_file(), "cargo has not built {}", program.display());
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_in_the_package_and_has_seeds() {
+        let checkout = CheckoutPaths::find().unwrap().checkout;
+        let manifest = fs::read_to_string(checkout.join("fuzz/Cargo.toml")).unwrap();
+        for target in FuzzTarget::value_variants() {
+            let name = target.name();
+            assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name}");
+            assert!(fs::read_dir(seeds_folder(&checkout, &name)).unwrap().count() > 5, "{name}");
+        }
+    }
+}
