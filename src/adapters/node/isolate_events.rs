@@ -87,21 +87,20 @@ impl ConnectionEvents {
         let Some(isolate) = self.find_isolate(event) else { return };
         match event.method.as_str() {
             "NodeWorker.attachedToWorker" => {
-                if let Some(attached) = event.parse_as("NodeWorker.attachedToWorker") {
+                if let Some(attached) = event.parse_as::<AttachedToWorker>("NodeWorker.attachedToWorker") {
                     self.add_worker(isolate, attached);
                 }
             }
             "NodeWorker.receivedMessageFromWorker" => {
-                if let Some(received) = event.parse_as("NodeWorker.receivedMessageFromWorker") {
-                    self.dispatch_to_worker(&received);
-                }
+                let received = event.parse_as::<ReceivedMessageFromWorker>("NodeWorker.receivedMessageFromWorker");
+                received.into_iter().for_each(|received| self.dispatch_to_worker(&received));
             }
             "NodeWorker.detachedFromWorker" => {
                 let detached = event.parse_as::<DetachedFromWorker>("NodeWorker.detachedFromWorker");
                 detached.into_iter().for_each(|detached| self.remove_child(&detached.session_id));
             }
             "Target.attachedToTarget" => {
-                if let Some(attached) = event.parse_as("Target.attachedToTarget") {
+                if let Some(attached) = event.parse_as::<AttachedToTarget>("Target.attachedToTarget") {
                     self.add_target(isolate, attached);
                 }
             }
