@@ -22,6 +22,16 @@ const INPUT_TIMEOUT: u32 = 10;
 /// How much memory a target may use, in MiB.
 const MEMORY_LIMIT: u32 = 1024;
 
+/// How long each target runs with all other tests, in seconds.
+const BRIEF_SECONDS: u32 = 10;
+
+/// How a target is built.
+#[derive(Clone, Copy)]
+enum FuzzProfile {
+    Dev,
+    Release,
+}
+
 #[derive(clap::Args)]
 pub struct FuzzOptions {
     /// The protocol whose decoder is fuzzed
@@ -48,22 +58,38 @@ pub fn run_target(options: &FuzzOptions) -> Result<()> {
     let sh = Shell::new()?;
     let name = options.target.name();
     let output = place.target().join("fuzz");
-    let program = build_target(&sh, &place.checkout, &output, &name)?;
+    let program = build_target(&sh, &place.checkout, &output, (&name, FuzzProfile::Release))?;
     if let Some(input) = &options.input {
         return Ok(cmd!(sh, "{program} {input}").run()?);
     }
-    let [corpus, failed] = ["corpus", "failed"].map(|folder| output.join(folder).join(&name));
+    run_for(&sh, &place, &program, (&name, options.seconds))
+}
+
+/// Runs each target for some seconds, built without optimization, which is sooner done. Errors: an input fails.
+pub fn run_each_briefly(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
+    let output = place.target().join("fuzz");
+    for target in FuzzTarget::value_variants() {
+        let name = target.name();
+        let program = build_target(sh, &place.checkout, &output, (&name, FuzzProfile::Dev))?;
+        run_for(sh, place, &program, (&name, BRIEF_SECONDS))?;
+    }
+    Ok(())
+}
+
+fn run_for(sh: &Shell, place: &CheckoutPaths, program: &Path, (name, seconds): (&str, u32)) -> Result<()> {
+    let output = place.target().join("fuzz");
+    let [corpus, failed] = ["corpus", "failed"].map(|folder| output.join(folder).join(name));
     for folder in [&corpus, &failed] {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let (seeds, prefix) = (seeds_folder(&place.checkout, &name), format!("{}/", failed.display()));
+    let (seeds, prefix) = (seeds_folder(&place.checkout, name), format!("{}/", failed.display()));
     let limits = [
-        format!("-max_total_time={}", options.seconds),
+        format!("-max_total_time={seconds}"),
         format!("-rss_limit_mb={MEMORY_LIMIT}"),
         format!("-timeout={INPUT_TIMEOUT}"),
     ];
-    let run = cmd!(sh, "{program} {limits...} -print_final_stats=1 -artifact_prefix={prefix} {corpus} {seeds}").run();
-    run.with_context(|| format!("an input fails\n  hint: `cargo xtask fuzz {name} --input FILE` runs it again"))
+    let run = cmd!(sh, "{program} {limits...} -print_final_stats=1 -artifact_prefix={prefix} {corpus} {seeds}");
+    run.run().with_context(|| format!("an input fails\n  hint: `cargo xtask fuzz {name} --input FILE` runs it again"))
 }
 
 impl FuzzTarget {
@@ -78,13 +104,17 @@ fn seeds_folder(checkout: &Path, name: &str) -> PathBuf {
 }
 
 /// Builds the program. For the host by its name, so that build scripts and macros are not instrumented.
-fn build_target(sh: &Shell, checkout: &Path, output: &Path, name: &str) -> Result<PathBuf> {
+fn build_target(sh: &Shell, checkout: &Path, output: &Path, (name, profile): (&str, FuzzProfile)) -> Result<PathBuf> {
+    let (profile, folder) = match profile {
+        FuzzProfile::Dev => ("dev", "debug"),
+        FuzzProfile::Release => ("release", "release"),
+    };
     let compiler = cmd!(sh, "rustc -vV").read()?;
     let host = compiler.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
     let manifest = checkout.join("fuzz/Cargo.toml");
-    let build = cmd!(sh, "cargo build --release --locked --manifest-path {manifest} --target-dir {output}");
+    let build = cmd!(sh, "cargo build --profile {profile} --locked --manifest-path {manifest} --target-dir {output}");
     build.args(["--target", host, "--bin", name]).env("RUSTFLAGS", INSTRUMENTATION).run()?;
-    let program = output.join(host).join("release").join(name);
+    let program = output.join(host).join(folder).join(name);
     ensure!(program.is_file(), "cargo has not built {}", program.display());
     Ok(program)
 }

@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 use crate::paths::CheckoutPaths;
 use crate::test_run::TestRun;
 use crate::tools::{self, ToolSet};
-use crate::{dap_schema, foreign_clients, warm_up};
+use crate::{dap_schema, foreign_clients, fuzz, warm_up};
 
 #[derive(clap::Args)]
 pub struct TestOptions {
@@ -33,6 +33,8 @@ enum Step {
     Fmt,
     /// clippy on all targets; warnings are errors
     Clippy,
+    /// Fuzz each decoder for a moment
+    Fuzz,
     /// The VS Code extension's own tests, and its package, which the Rust tests install
     Extension,
     /// Start each program of the tests once, so that a cold disk delays no test
@@ -92,6 +94,7 @@ impl Step {
             Step::Tools => install_tools_or_warn(),
             Step::Fmt => check_format(sh),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
+            Step::Fuzz => fuzz::run_each_briefly(sh, place),
             Step::Warm => warm_up::start_programs(run),
             Step::Rust => (1..=repeat).try_for_each(|round| run_rust_tests(sh, place, run, round, repeat)),
             Step::Extension => test_extension(sh, place),
