@@ -109,7 +109,10 @@ impl NodeSession {
 
     /// The isolate shows another document: its scripts are gone, and so are the breakpoints that were bound in them.
     pub async fn forget_scripts(&self, isolate: &Isolate) {
-        isolate.with_state(|state| state.scripts.clear());
+        isolate.with_state(|state| {
+            state.scripts.clear();
+            state.map_bytes = 0;
+        });
         let forgotten = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
         for id in forgotten.retired {
             self.bind(isolate, id).await;

@@ -44,6 +44,8 @@ pub enum IsolateHost {
 #[derive(Default)]
 pub struct IsolateState {
     pub scripts: ScriptTable,
+    /// How much the maps of a page's scripts have, in bytes.
+    pub map_bytes: usize,
     /// The maps of scripts that are about to be compiled.
     pub prepared_maps: HashMap<PathBuf, Arc<ScriptMap>>,
     pub pause: Option<Arc<IsolatePause>>,

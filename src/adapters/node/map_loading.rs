@@ -19,6 +19,8 @@ use crate::cdp::debugger::{CloseStream, LoadNetworkResource, LoadResourceOptions
 
 /// How long a page may take to load a map.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much all maps of a document may have, in bytes.
+const MAX_PAGE_MAPS: usize = 512 << 20;
 /// How much of a map is read at once, in bytes.
 const PIECE: usize = 1 << 20;
 
@@ -83,6 +85,14 @@ impl NodeSession {
             let loaded = tokio::time::timeout(LOAD_TIMEOUT, load_resource(isolate, at.as_str())).await;
             (Some(loaded.map_err(|_| format!("{at} was not loaded within {LOAD_TIMEOUT:?}"))??), at)
         };
+        let size = text.as_ref().map_or(address.len(), Vec::len);
+        let all = isolate.with_state(|state| {
+            state.map_bytes = state.map_bytes.saturating_add(size);
+            state.map_bytes
+        });
+        if all > MAX_PAGE_MAPS {
+            return Err(format!("the page's maps have more than {MAX_PAGE_MAPS} bytes"));
+        }
         let (maps, file) = (self.maps.clone(), script.path.clone());
         let decode = move || {
             let map = match text {

@@ -16,7 +16,8 @@ fn extension_with_stops(version: &str) -> String {
     extension(
         version,
         "const greet = () => {
-        globalThis.commands = 1; // STOP in a command
+        const greeted = 'everyone';
+        globalThis.commands = greeted.length; // STOP in a command
     };
     context.subscriptions.push(vscode.commands.registerCommand('probe.greet', greet)); // STOP in activate
     setTimeout(() => vscode.commands.executeCommand('probe.greet'), 10);",
@@ -47,6 +48,10 @@ fn stops_in_both(sandbox: &Sandbox, session: &str, round: &str, line_of: impl Fn
         let at = &stopped["stopReason"]["location"]["lineNumber"];
         assert_eq!((&stopped["sessionId"], at), (&json!(session), &json!(line_of(word))), "{round}: {stopped:#}");
         assert!(!stopped["notes"].to_string().contains("may have been missed"), "{round}: {stopped:#}");
+        if word == "STOP in a command" {
+            let locals = sandbox.json(&["debug", "variables"]).to_string();
+            assert!(locals.contains("greeted") && locals.contains("'everyone'"), "{round}: {locals}");
+        }
         sandbox.json(&["debug", "continue"]);
     }
 }
