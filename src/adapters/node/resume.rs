@@ -1,6 +1,7 @@
 //! Continues, steps, pauses. A resume is of one isolate: the others that have stopped stay stopped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::join;
 
@@ -10,6 +11,10 @@ use super::variables::STOP_OBJECTS;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{PauseScript, RestartCallFrame, ResumeScript, StepInto, StepOut, StepOver};
 use crate::cdp::types::ReleaseObjectGroup;
+
+/// When a pause is requested again; a program that waits for an event pauses at its next code.
+const PAUSE_REPEATS: [Duration; 4] =
+    [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(4)];
 
 /// The objects that a stop has shown may be collected from now on.
 async fn release_objects(isolate: &Isolate) {
@@ -58,6 +63,24 @@ impl NodeSession {
             isolate.call(&PauseScript {}).await?;
         }
         Ok(())
+    }
+
+    /// Requests again the pauses that have not come: the engine loses one that it takes up while only Node's own code runs.
+    pub async fn repeat_pauses(&self) {
+        for delay in PAUSE_REPEATS {
+            tokio::time::sleep(delay).await;
+            let awaits = |isolate: &Arc<Isolate>| {
+                isolate.with_state(|state| state.pause.is_none() && state.requested == RequestedMove::Pause)
+            };
+            let waiting: Vec<_> = self.isolates().into_iter().filter(awaits).collect();
+            if waiting.is_empty() {
+                return;
+            }
+            for isolate in waiting {
+                // Fails when it has ended.
+                let _ = isolate.call(&PauseScript {}).await;
+            }
+        }
     }
 
     /// Runs a frame anew from its beginning.

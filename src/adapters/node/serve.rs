@@ -280,6 +280,11 @@ impl NodeConversation {
                 let session = Arc::clone(&self.session);
                 self.tasks.spawn(async move { session.answer_request(request).await });
             }
+            "pause" => {
+                self.session.answer_request(request).await;
+                let session = Arc::clone(&self.session);
+                self.tasks.spawn(async move { session.repeat_pauses().await });
+            }
             _ => self.session.answer_request(request).await,
         }
         NextMove::GoOn

@@ -130,10 +130,10 @@ impl NodeSession {
     /// The isolate runs on as it did before a pause that was for us.
     async fn leave_preparation(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         match isolate.with_state(|state| state.requested) {
-            RequestedMove::Step(StepKind::Into) => self.send_step(isolate, StepKind::Into).await,
+            RequestedMove::Step(StepKind::Into) | RequestedMove::Pause => self.send_step(isolate, StepKind::Into).await,
             // Back to where the script is loaded from.
             RequestedMove::Step(_) => self.send_step(isolate, StepKind::Out).await,
-            RequestedMove::Run | RequestedMove::Pause => {
+            RequestedMove::Run => {
                 isolate.call(&ResumeScript {}).await?;
                 Ok(())
             }
@@ -204,7 +204,9 @@ impl NodeSession {
         event: &PausedEvent,
     ) -> Result<Option<StopReport>, RequestFailure> {
         if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
-            return Ok(self.exception_report(isolate, event));
+            let is_requested = isolate.with_state(|state| state.requested) == RequestedMove::Pause;
+            let pause = || is_requested.then(|| StopReport { reason: "pause", ..StopReport::default() });
+            return Ok(self.exception_report(isolate, event).or_else(pause));
         }
         let (stopping, is_entry) = self.count_hits(isolate, event).await;
         if is_entry {
@@ -225,9 +227,9 @@ impl NodeSession {
                 }
                 Ok(Some(StopReport { reason: "step", ..StopReport::default() }))
             }
+            RequestedMove::Pause => Ok(Some(StopReport { reason: "pause", ..StopReport::default() })),
             // Reached a breakpoint whose condition on its count does not hold.
             _ if !event.hit_breakpoints.is_empty() => Ok(None),
-            RequestedMove::Pause => Ok(Some(StopReport { reason: "pause", ..StopReport::default() })),
             RequestedMove::Run => {
                 let description = Some("Paused on debugger statement".to_owned());
                 Ok(Some(StopReport { reason: "pause", description, ..StopReport::default() }))

@@ -135,7 +135,8 @@ impl NodeSession {
     async fn pass_write(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         match isolate.with_state(|state| state.requested) {
             RequestedMove::Step(kind) => self.step_from_setter(isolate, kind).await,
-            RequestedMove::Run | RequestedMove::Pause => {
+            RequestedMove::Pause => self.step_from_setter(isolate, StepKind::Over).await,
+            RequestedMove::Run => {
                 isolate.call(&ResumeScript {}).await?;
                 Ok(())
             }

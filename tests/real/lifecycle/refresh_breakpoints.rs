@@ -16,8 +16,8 @@ fn extension_with_stops(version: &str) -> String {
     extension(
         version,
         "const greet = () => {
-        const greeted = 'everyone';
-        globalThis.commands = greeted.length; // STOP in a command
+        const audience = 'everyone';
+        globalThis.commands = audience.length; // STOP in a command
     };
     context.subscriptions.push(vscode.commands.registerCommand('probe.greet', greet)); // STOP in activate
     setTimeout(() => vscode.commands.executeCommand('probe.greet'), 10);",
@@ -50,7 +50,7 @@ fn stops_in_both(sandbox: &Sandbox, session: &str, round: &str, line_of: impl Fn
         assert!(!stopped["notes"].to_string().contains("may have been missed"), "{round}: {stopped:#}");
         if word == "STOP in a command" {
             let locals = sandbox.json(&["debug", "variables"]).to_string();
-            assert!(locals.contains("greeted") && locals.contains("'everyone'"), "{round}: {locals}");
+            assert!(locals.contains("audience") && locals.contains("'everyone'"), "{round}: {locals}");
         }
         sandbox.json(&["debug", "continue"]);
     }
