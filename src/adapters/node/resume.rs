@@ -68,7 +68,10 @@ impl NodeSession {
     /// Requests again the pauses that have not come: the engine loses one that it takes up while only Node's own code runs.
     pub async fn repeat_pauses(&self) {
         for delay in PAUSE_REPEATS {
-            tokio::time::sleep(delay).await;
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                _ = self.dap.wait_closed() => return,
+            }
             let awaits = |isolate: &Arc<Isolate>| {
                 isolate.with_state(|state| state.pause.is_none() && state.requested == RequestedMove::Pause)
             };
