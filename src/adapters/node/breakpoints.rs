@@ -1,9 +1,10 @@
-//! Sets breakpoints, and binds them in each isolate: by the URL of a file, or in a script that was made of it.
+//! Sets breakpoints, and binds them in each isolate: by the URL of a file (of a page: by a pattern for its URLs), or in a
+//! script that was made of it.
 //!
 //! ```text
 //! setBreakpoints ─▶ table ─▶ by the URL of the file ────────────────────────────▶ `breakpointResolved` ─▶ verified
 //!   CommonJS: a script with a map is about to be compiled, and waits ─▶ by its URL ─▶ 〃
-//!   modules: a script with a map is parsed, and waits ─▶ in that script ───────────────────────────────▶ verified
+//!   modules, pages: a script with a map is parsed, and waits ─▶ in that script ────────────────────────▶ verified
 //! ```
 
 use std::path::Path;

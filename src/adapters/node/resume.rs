@@ -65,7 +65,7 @@ impl NodeSession {
         Ok(())
     }
 
-    /// Requests again the pauses that have not come: the engine loses one that it takes up while only Node's own code runs.
+    /// Requests again the pauses that have not come: the engine may drop one that it takes up in code that steps pass over.
     pub async fn repeat_pauses(&self) {
         for delay in PAUSE_REPEATS {
             tokio::select! {
