@@ -87,6 +87,7 @@ impl JavaSession {
             true => RequestFailure("notStopped".to_owned()),
             false => error.into(),
         };
+        let epoch = self.with_tables(|tables| tables.known_frames.epoch());
         let total = self.vm.request(&FrameCount { thread }).await.map_err(running)?;
         let first = i32::try_from(arguments.start_frame.unwrap_or(0)).unwrap_or(0).clamp(0, total);
         let levels = arguments.levels.filter(|levels| *levels > 0).and_then(|levels| i32::try_from(levels).ok());
@@ -95,6 +96,7 @@ impl JavaSession {
             0 => Vec::new(),
             count => self.vm.request(&Frames { thread, first, count }).await.map_err(running)?,
         };
+        self.with_tables(|tables| tables.add_known_frames(epoch, thread, first as usize, &entries));
         let frames = entries.into_iter().enumerate().map(|(at, entry)| {
             let spot = FrameSpot { thread, depth: first as usize + at };
             self.describe_frame(spot, entry)
@@ -129,8 +131,11 @@ impl JavaSession {
         Ok(Some(DapSource { name: Some(name), path, ..DapSource::default() }))
     }
 
-    /// A frame, read anew: ids of frames change when its thread has run a call. Errors: the thread has no such frame.
+    /// A frame as it is now: its id changes when its thread has run a call. Errors: the thread has no such frame.
     pub async fn read_frame(&self, spot: FrameSpot) -> Result<CodeFrame, RequestFailure> {
+        if let Some(entry) = self.with_tables(|tables| tables.known_frames.get(spot.thread, spot.depth)) {
+            return self.read_code(entry).await;
+        }
         let first = i32::try_from(spot.depth).unwrap_or(i32::MAX);
         let found = self.vm.request(&Frames { thread: spot.thread, first, count: 1 }).await?;
         let entry = found.into_iter().next().ok_or("the frame is gone")?;

@@ -121,6 +121,7 @@ impl JavaSession {
     async fn renew_classes(&self, changed: Vec<ChangedClass>) -> Result<(), RequestFailure> {
         let ids: Vec<ReferenceTypeId> = changed.iter().map(|it| it.loaded.class).collect();
         self.vm.forget_classes(&ids);
+        self.with_tables(|tables| tables.known_frames.forget());
         let mut classes: Vec<Arc<JavaClass>> = Vec::new();
         for ChangedClass { loaded, source_file, .. } in changed {
             let path = source_file.as_ref().and_then(|name| self.sources.find_file(&loaded.signature, name));

@@ -17,7 +17,7 @@
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
-//! | `frames`, `variables` | threads, frames; variables, page by page |
+//! | `frames`, `known_frames`, `variables` | threads, frames; frames that were read already; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
 //! | `expression` | Java expressions |
 //! | `java_vm`, `signatures`, `sources` | classes; names of types; source files |
@@ -41,6 +41,7 @@ mod frames;
 mod hot_swap;
 mod java_program;
 mod java_vm;
+mod known_frames;
 mod launch_arguments;
 mod monitor_events;
 mod requests;

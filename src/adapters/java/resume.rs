@@ -62,6 +62,7 @@ impl JavaSession {
     pub async fn start_program(&self) -> Result<(), RequestFailure> {
         let is_suspended = self.with_tables(|tables| {
             tables.vm_start = None;
+            tables.known_frames.forget();
             std::mem::take(&mut tables.is_vm_suspended)
         });
         if is_suspended {
@@ -100,8 +101,8 @@ impl JavaSession {
     }
 
     async fn request_step(&self, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
-        self.clear_step(thread).await;
-        let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
+        let ((), frame) = tokio::join!(self.clear_step(thread), self.read_frame(FrameSpot { thread, depth: 0 }));
+        let frame = frame?;
         let mut modifiers = vec![EventModifier::Step { thread, by_lines: true, depth }];
         // From the user's code, a step passes over that of the JDK.
         if !is_jdk_class(&frame.class.signature) {
@@ -133,7 +134,9 @@ impl JavaSession {
             return Err("this virtual machine cannot discard frames".into());
         }
         let frame = self.read_frame(spot).await?;
-        self.vm.request(&PopFrames { thread: spot.thread, frame: frame.id }).await?;
+        let popped = self.vm.request(&PopFrames { thread: spot.thread, frame: frame.id }).await;
+        self.with_tables(|tables| tables.known_frames.forget());
+        popped?;
         // The thread is before the call: a step into it is the beginning of the frame.
         let thread_id = self.with_tables(|tables| tables.thread_id(spot.thread));
         self.step_thread(thread_id, StepDepth::Into).await

@@ -10,10 +10,12 @@ use super::captured_events::CapturedEvents;
 use super::code_origin::CodeOrigin;
 use super::collection_pages::Contents;
 use super::java_vm::JavaVm;
+use super::known_frames::KnownFrames;
 use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::DapServer;
+use crate::jdwp::commands::threads::FrameEntryOfThread;
 use crate::jdwp::values::{ObjectId, ReferenceTypeId, TaggedObject};
 use crate::sync::lock;
 
@@ -51,6 +53,7 @@ pub struct SessionTables {
     /// A written field whose thread has to complete the write before its stop is reported.
     pub writes: HashMap<ObjectId, PendingWrite>,
     frames: Vec<FrameSpot>,
+    pub known_frames: KnownFrames,
     containers: Vec<ValueContainer>,
     /// Objects that must not be collected while they can be referred to.
     pub kept: Vec<ObjectId>,
@@ -158,6 +161,13 @@ impl SessionTables {
         self.is_suspended(spot.thread).then_some(spot)
     }
 
+    /// Frames of a thread were listed, requested in `epoch`. A call that has not returned may end at any time.
+    pub fn add_known_frames(&mut self, epoch: u64, thread: ObjectId, first: usize, entries: &[FrameEntryOfThread]) {
+        if self.is_suspended(thread) && !self.invoking.contains(&thread) {
+            self.known_frames.add(epoch, thread, first, entries);
+        }
+    }
+
     /// A reference to what can be opened; 0 when there are too many.
     pub fn add_container(&mut self, container: ValueContainer) -> i64 {
         if self.containers.len() >= MAX_CONTAINERS {
@@ -179,6 +189,7 @@ impl SessionTables {
     /// A thread is resumed: its frames are gone. Returns the objects that need not be kept any more.
     pub fn forget_stop(&mut self, thread: ObjectId) -> Vec<ObjectId> {
         self.stopped.remove(&thread);
+        self.known_frames.forget();
         if !self.stopped.is_empty() || self.is_vm_suspended {
             return Vec::new();
         }

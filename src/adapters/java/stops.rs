@@ -10,7 +10,7 @@ use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{DataChange, StoppedEvent, ThreadEvent};
 use crate::jdwp::commands::objects::FieldValues;
 use crate::jdwp::commands::reference_types::StaticFieldValues;
-use crate::jdwp::commands::threads::ResumeThread;
+use crate::jdwp::commands::threads::{ResumeThread, ThreadName};
 use crate::jdwp::commands::virtual_machine::ResumeAll;
 use crate::jdwp::values::{CodeLocation, JdwpValue, ObjectId, TYPE_CLASS, TaggedObject};
 use crate::jdwp::{
@@ -115,8 +115,9 @@ impl JavaSession {
         }
         match report {
             Some(report) => {
-                self.clear_step(thread).await;
-                self.report_stop(thread, report).await
+                // Requests reach the virtual machine in order: a step that follows the report finds the old one ended.
+                let ((), reported) = tokio::join!(biased; self.clear_step(thread), self.report_stop(thread, report));
+                reported
             }
             None => Ok(self.vm.request(&ResumeThread { thread }).await?),
         }
@@ -285,6 +286,8 @@ impl JavaSession {
             all_threads_stopped: false,
             hit_breakpoint_ids: breakpoints,
             data_change,
+            // Fails when the virtual machine has ended, which ends the session.
+            thread_name: self.vm.request(&ThreadName { thread }).await.ok(),
         };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&stopped).await;

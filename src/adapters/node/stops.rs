@@ -192,6 +192,7 @@ impl NodeSession {
             all_threads_stopped: false,
             hit_breakpoint_ids: report.breakpoints,
             data_change: None,
+            thread_name: None,
         };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&stopped).await;

@@ -1,6 +1,7 @@
 //! The variables of scopes and the properties of objects, page by page. Getters run only when they are opened.
 
 use futures_util::future::join_all;
+use tokio::try_join;
 
 use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
@@ -19,6 +20,9 @@ const MAX_PREVIEWS: usize = 200;
 const MAX_PREVIEWED: i64 = 1000;
 /// How many properties are shown at once; a client that pages sees all of them.
 const MAX_PAGE: i64 = 10_000;
+
+/// The scopes whose variables are all written in the code.
+const SMALL_SCOPES: [&str; 5] = ["local", "block", "closure", "catch", "module"];
 
 const COUNT_KEYS: &str = "function(){return Reflect.ownKeys(this).length}";
 const PAGE_KEYS: &str = "function(start,count){const page=Object.create(null);\
@@ -47,8 +51,9 @@ impl NodeSession {
         let mut variables = Vec::new();
         match &container.kind {
             ContainerKind::Scope { frame, scope } => {
-                variables.extend(self.frame_values(*frame, *scope).await?);
-                variables.extend(self.read_properties(&container, start, count).await?);
+                let values = self.scope_values(&container, *frame, *scope, start, count);
+                let (of_frame, in_scope) = try_join!(self.frame_values(*frame, *scope), values)?;
+                variables.extend(of_frame.into_iter().chain(in_scope));
             }
             ContainerKind::Properties => variables = self.read_properties(&container, start, count).await?,
             ContainerKind::Getter(name) => {
@@ -77,6 +82,26 @@ impl NodeSession {
         let this = at.this.filter(|this| this.kind != "undefined");
         let this = this.map(|value| self.variable(frame.isolate, "this".to_owned(), &value));
         Ok(returned.into_iter().chain(this).collect())
+    }
+
+    /// The variables of a scope. Those of code are few; the global object and that of a `with` may have any number.
+    async fn scope_values(
+        &self,
+        container: &NodeContainer,
+        frame: NodeFrame,
+        scope: usize,
+        start: i64,
+        count: i64,
+    ) -> Result<Vec<DapVariable>, RequestFailure> {
+        let frame = self.call_frame(frame);
+        let kind = frame.as_ref().and_then(|at| at.scope_chain.get(scope)).map(|scope| scope.kind.as_str());
+        if start > 0 || !kind.is_some_and(|kind| SMALL_SCOPES.contains(&kind)) {
+            return self.read_properties(container, start, count).await;
+        }
+        let properties = self.get_properties(container, &container.object_id, false).await?;
+        let mut variables = self.property_variables(container, properties, true);
+        variables.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(variables)
     }
 
     fn call_frame(&self, frame: NodeFrame) -> Option<PausedFrame> {

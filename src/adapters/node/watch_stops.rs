@@ -76,6 +76,7 @@ impl NodeSession {
             all_threads_stopped: false,
             hit_breakpoint_ids: stopping.iter().map(|entry| entry.id).collect(),
             data_change: Some(DataChange { name, old_value, new_value }),
+            thread_name: None,
         };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&stopped).await;

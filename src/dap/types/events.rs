@@ -26,6 +26,8 @@ event!(StoppedEvent, "stopped", {
     hit_breakpoint_ids: Vec<i64>,
     /// Not of the protocol; see [`DataChange`].
     data_change: Option<DataChange>,
+    /// Not of the protocol: from our adapter for Java, where a list of all threads takes many requests.
+    thread_name: Option<String>,
 });
 event!(
     /// Only where `all_threads_continued` is `false`, the other threads stay stopped.

@@ -23,6 +23,8 @@ use crate::error::Result;
 use crate::ring::RingQuery;
 
 const FRAME_COUNT: usize = 10;
+/// How many frames are read for that: one more shows whether there are more.
+const SHOWN_LEVELS: i64 = FRAME_COUNT as i64 + 1;
 /// How many frames are searched for one of the user's, which an exception's or a panic's own frames may hide.
 const SEARCHED_FRAMES: i64 = 60;
 /// What bundlers and compilers add to a module.
@@ -149,12 +151,12 @@ impl DebugSession {
                     let (stack, own) = self.stack_to_own_frame(thread?).await.ok()?;
                     stack.frames.into_iter().nth(own)
                 }
-                _ => self.stack(Some(thread?), None, Some(1)).await.ok()?.frames.into_iter().next(),
+                // As many as the summary shows, which follows in most cases.
+                _ => self.stack(Some(thread?), None, Some(SHOWN_LEVELS)).await.ok()?.frames.into_iter().next(),
             }
         };
-        let (top, threads, exception) = join!(top, self.threads(), exception);
+        let (top, name, exception) = join!(top, self.thread_name(thread, stop), exception);
         let exception = if stop.is_panic { self.panic_info(stop, top.as_ref()) } else { exception.flatten() };
-        let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
         let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
         let reported = stop.data_change.clone().map(|it| (it.name, it.old_value, it.new_value));
@@ -178,6 +180,13 @@ impl DebugSession {
             exception,
             watched,
             text: stop.text.clone(),
+        }
+    }
+
+    async fn thread_name(&self, thread: Option<ScopedId>, stop: &ThreadStop) -> Option<String> {
+        match &stop.thread_name {
+            Some(name) => Some(name.clone()),
+            None => self.threads().await.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name),
         }
     }
 
@@ -209,7 +218,7 @@ impl DebugSession {
 
     /// The topmost frames, and the index of the first one of the user's; 0 if there is none.
     async fn stack_to_own_frame(&self, thread: ScopedId) -> Result<(ThreadStack, usize)> {
-        let stack = self.stack(Some(thread), None, Some(FRAME_COUNT as i64 + 1)).await?;
+        let stack = self.stack(Some(thread), None, Some(SHOWN_LEVELS)).await?;
         if let Some(own) = first_own_frame(&stack.frames) {
             return Ok((stack, own));
         }
@@ -222,7 +231,7 @@ impl DebugSession {
     pub async fn summarize_stop(&self, thread: ScopedId, kind: StopKind, budget: usize) -> Result<StopSummary> {
         let (stack, shown) = match kind {
             StopKind::Exception => self.stack_to_own_frame(thread).await?,
-            _ => (self.stack(Some(thread), None, Some(FRAME_COUNT as i64 + 1)).await?, 0),
+            _ => (self.stack(Some(thread), None, Some(SHOWN_LEVELS)).await?, 0),
         };
         let mut summary = StopSummary { shown: stack.frames.get(shown).cloned(), ..StopSummary::default() };
         let known = stack.frames.len();

@@ -218,6 +218,7 @@ mod tests {
         ThreadStop {
             kind,
             thread_id: Some(thread),
+            thread_name: None,
             all_threads: true,
             text: None,
             breakpoints: Vec::new(),

@@ -95,6 +95,7 @@ mod tests {
         ThreadStop {
             kind: StopKind::StepComplete,
             thread_id: Some(thread),
+            thread_name: None,
             all_threads: true,
             text: None,
             breakpoints,

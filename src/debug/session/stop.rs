@@ -27,6 +27,8 @@ pub struct ThreadStop {
     pub kind: StopKind,
     /// None where the adapter names no thread.
     pub thread_id: Option<i64>,
+    /// Its name, if the adapter reports it with the stop.
+    pub thread_name: Option<String>,
     /// Whether all other threads have stopped too.
     pub all_threads: bool,
     /// The adapter's own text: an exception's name, a signal.
@@ -47,6 +49,7 @@ impl ThreadStop {
         ThreadStop {
             kind: classify_reason(&stopped),
             thread_id: stopped.thread_id,
+            thread_name: stopped.thread_name,
             all_threads: stopped.all_threads_stopped,
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
             breakpoints: stopped.hit_breakpoint_ids,

@@ -43,7 +43,7 @@ pub fn decide_without_requests(
     target: &TargetHandle,
     mut stop: ThreadStop,
     initial: Option<bool>,
-) -> Result<StopDecision, Undecided> {
+) -> Result<StopDecision, Box<Undecided>> {
     // The stop is the result of a requested pause.
     if target.shared.with_state(|state| state.pausing.remove(&target.id)) && is_pause(&stop) {
         stop.kind = StopKind::UserSuspend;
@@ -61,12 +61,12 @@ pub fn decide_without_requests(
     }
     let stored = target.shared.breakpoints.current();
     match stop.kind {
-        _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop)),
-        StopKind::Exception if stop.condition_failure().is_some() => Err(Undecided::UnknownBreakpoint(stop)),
+        _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop).into()),
+        StopKind::Exception if stop.condition_failure().is_some() => Err(Undecided::UnknownBreakpoint(stop).into()),
         StopKind::Exception => match &stored.exceptions.class {
             // A joined editor may want to stop at others.
             Some(class) if stored.editor_exceptions.is_empty() => {
-                Err(Undecided::ExceptionClass(stop, class.as_str().into()))
+                Err(Undecided::ExceptionClass(stop, class.as_str().into()).into())
             }
             _ => Ok(StopDecision::Stop(stop)),
         },
@@ -85,7 +85,7 @@ pub fn decide_without_requests(
                 stop.kind = StopKind::WatchpointAccess;
             }
             let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
-            if unknown { Err(Undecided::UnknownBreakpoint(stop)) } else { Ok(StopDecision::Stop(stop)) }
+            if unknown { Err(Undecided::UnknownBreakpoint(stop).into()) } else { Ok(StopDecision::Stop(stop)) }
         }
         _ => Ok(StopDecision::Stop(stop)),
     }

@@ -297,7 +297,7 @@ impl TargetTask {
                 let accumulates = self.plan.quirks.breakpoints_accumulate;
                 let (client, guard) = self.connection();
                 self.calls.spawn(async move {
-                    CallResult::Decided(decide_with_requests(&client, &guard, undecided, accumulates).await)
+                    CallResult::Decided(decide_with_requests(&client, &guard, *undecided, accumulates).await)
                 });
             }
         }

@@ -101,10 +101,16 @@ impl Evaluator<'_> {
         let (session, thread) = (self.session, self.spot.thread);
         // The ids of its frames change.
         self.forget_frame();
-        session.with_tables(|tables| tables.invoking.insert(thread));
+        session.with_tables(|tables| {
+            tables.known_frames.forget();
+            tables.invoking.insert(thread)
+        });
         let reply = session.vm.client.request_within(command, CALL_TIMEOUT).await;
         if !matches!(reply, Err(JdwpError::TimedOut { .. })) {
-            session.with_tables(|tables| tables.invoking.remove(&thread));
+            session.with_tables(|tables| {
+                tables.known_frames.forget();
+                tables.invoking.remove(&thread)
+            });
         }
         reply.map_err(|error| match error {
             JdwpError::TimedOut { after, .. } => RequestFailure(format!(

@@ -107,6 +107,7 @@ fn reverse_requests_and_events_are_valid() {
         all_threads_stopped: true,
         hit_breakpoint_ids: vec![1],
         data_change: None,
+        thread_name: None,
     };
     validator.event(&[StoppedEvent { reason: "step".into(), ..StoppedEvent::default() }, stopped]);
     validator.event(&[ContinuedEvent::default(), ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }]);
