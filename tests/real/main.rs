@@ -16,4 +16,5 @@ mod page_tools;
 mod skill;
 #[path = "../support/mod.rs"]
 mod support;
+mod vscode_extension;
 mod windows;

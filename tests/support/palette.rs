@@ -48,5 +48,6 @@ pub async fn run_in_palette(agent: &McpClient, command: &str, words: &str) {
             return;
         }
     }
-    panic!("{command} never shows {words:?}");
+    let shown = text(&agent.ask("window_snapshot", json!({"max": 200_000})).await);
+    panic!("{command} never shows {words:?}, but {shown}");
 }

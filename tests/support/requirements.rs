@@ -38,6 +38,24 @@ pub fn has_code_server() -> bool {
     installed_tool("code-server/node_modules/code-server/lib/vscode/out/server-main.js").is_some()
 }
 
+/// The packaged VS Code extension, if it is as new as its sources. Reports it when it is not.
+pub fn packaged_extension() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("extension");
+    let package = folder.join("tether.vsix");
+    let sources = ["src", "media", "package.json", "esbuild.mjs"].map(|name| folder.join(name));
+    let files = sources.iter().flat_map(|it| ignore::WalkBuilder::new(it).build().flatten());
+    let newest = files.filter_map(|it| it.path().is_file().then(|| it.metadata().ok()?.modified().ok())?).max();
+    let packaged = package.metadata().and_then(|it| it.modified()).ok();
+    let is_current = packaged.is_some_and(|packaged| newest.is_some_and(|newest| packaged >= newest));
+    if !is_current {
+        report_missing(format_args!(
+            "{} is not there, or older than its sources: `npm ci --ignore-scripts && npm run package` makes it",
+            package.display()
+        ));
+    }
+    is_current.then_some(package)
+}
+
 /// The row of a debug adapter and its installed program. Reports it when it is not installed.
 pub fn installed_adapter(name: &str) -> Option<(&'static Adapter, FoundAdapter)> {
     let row = ADAPTERS.iter().find(|row| row.name == name).expect("a row of the table");

@@ -121,20 +121,15 @@ export class TetherHost implements vscode.Disposable {
     }
   }
 
-  /** The connection; starts the supervisor if none runs. */
-  connect(): Promise<SupervisorConnection> {
+  /** The connection; starts the supervisor if none runs. Where none may be, the shown state stays as it is. */
+  async connect(): Promise<SupervisorConnection> {
+    this.requireFolder();
     return this.link.connect();
   }
 
   /** The program and the folder. Rejects with what is missing. */
   async resolve(): Promise<{ program: string; folder: string }> {
-    const folder = this.folder.path;
-    if (folder === undefined) {
-      throw new Error("no folder is open");
-    }
-    if (!vscode.workspace.isTrusted) {
-      throw new Error("this folder is not trusted: nothing of it is run");
-    }
+    const folder = this.requireFolder();
     const found = await findProgram({
       setting: setting("path", ""),
       extensionFolder: this.context.extensionPath,
@@ -142,6 +137,18 @@ export class TetherHost implements vscode.Disposable {
       platform: process.platform,
     });
     return { program: found.path, folder };
+  }
+
+  /** The folder, which is open and trusted. Throws otherwise. */
+  private requireFolder(): string {
+    const folder = this.folder.path;
+    if (folder === undefined) {
+      throw new Error("no folder is open");
+    }
+    if (!vscode.workspace.isTrusted) {
+      throw new Error("this folder is not trusted: nothing of it is run");
+    }
+    return folder;
   }
 
   liveSessions(): SessionStatus[] {
