@@ -7,6 +7,7 @@ mod browser;
 mod connection_token;
 mod custom_command;
 mod desktop_extension_host;
+mod development_folder;
 mod extension_host_args;
 mod host_hold;
 mod node;

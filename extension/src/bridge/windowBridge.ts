@@ -47,12 +47,21 @@ async function runCommand(params: unknown): Promise<{ value: unknown }> {
     return { value: null };
   }
   const known = await vscode.commands.getCommands();
-  if (!known.includes(command)) {
+  // An extension that is not active yet registers its commands when one of them is run.
+  if (!known.includes(command) && !isContributed(command)) {
     const [, last = command] = /([^.]+)$/.exec(command) ?? [];
     const similar = known.filter((it) => it.toLowerCase().includes(last.toLowerCase())).slice(0, 5);
     throw new Error(`no command ${command} in the window${similar.length > 0 ? `; similar: ${similar.join(", ")}` : ""}`);
   }
   return { value: toJson(await vscode.commands.executeCommand(command, ...revived)) };
+}
+
+/** Whether an installed extension lists the command in its manifest. */
+function isContributed(command: string): boolean {
+  return vscode.extensions.all.some((it) => {
+    const commands: unknown = it.packageJSON?.contributes?.commands;
+    return Array.isArray(commands) && commands.some((contributed: { command?: unknown } | null) => contributed?.command === command);
+  });
 }
 
 /** `window/output {channel?, since?, limit?}` → the channel's text; without a channel, all channels and the open editors. */

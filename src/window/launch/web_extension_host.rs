@@ -13,13 +13,14 @@
 //! development, so the VS Code server inside of it is started directly.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path, repeat_while_busy};
 use super::browser::{EMPTY_PAGE, start_browser};
 use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
+use super::development_folder::development_path;
 use super::extension_host_args::ExtensionHostArgs;
 use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
@@ -47,7 +48,8 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     let args = if derived { &[][..] } else { &host_args.args };
     let opened = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port));
     let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args))?;
-    let url = workbench_url(port, &host_args, find_free_port()?);
+    let development = development_path(&host_args.extensions, &attempt.scratch)?;
+    let url = workbench_url(port, &host_args, &development, find_free_port()?);
     attempt.report_progress("waiting for the extension host");
     let both = async {
         let loaded = load_workbench(attempt, &launched.endpoint, &url, token.cookie(&url));
@@ -121,15 +123,13 @@ fn parse_server_port(line: &str) -> Option<u16> {
     line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
 }
 
-/// The URL of the workbench with its folder, the extensions under development, and an inspector on port `inspector`.
-fn workbench_url(port: u16, args: &ExtensionHostArgs, inspector: u16) -> String {
-    let remote = |extension: &PathBuf| {
-        let address = format!("vscode-remote://127.0.0.1:{port}{}", percent_encode(&extension.to_string_lossy(), true));
-        ("extensionDevelopmentPath", address)
-    };
+/// The URL of the workbench with its folder, the path of what is under development, and an inspector on port `inspector`.
+fn workbench_url(port: u16, args: &ExtensionHostArgs, development: &Path, inspector: u16) -> String {
+    let path = percent_encode(&development.to_string_lossy(), true);
+    let development = ("extensionDevelopmentPath", format!("vscode-remote://127.0.0.1:{port}{path}"));
     let others = [("inspect-extensions", inspector.to_string()), ("debugId", "devtether".to_owned())];
     let kind = args.in_web_worker.then(|| ("extensionDevelopmentKind", "web".to_owned()));
-    let payload = serde_json::json!(args.extensions.iter().map(remote).chain(others).chain(kind).collect::<Vec<_>>());
+    let payload = serde_json::json!([development].into_iter().chain(others).chain(kind).collect::<Vec<_>>());
     let folder = percent_encode(&args.folder.to_string_lossy(), true);
     format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", percent_encode(&payload.to_string(), false))
 }
@@ -202,13 +202,13 @@ mod tests {
 
     #[test]
     fn paths_with_spaces_and_non_ascii_letters_are_encoded_in_the_url() {
-        let extensions = vec!["/x/é\"y".into(), "/z".into()];
-        let (folder, args) = (PathBuf::from("/a b/ü&c"), Vec::new());
-        let url = workbench_url(80, &ExtensionHostArgs { extensions, folder, args, in_web_worker: true }, 9871);
+        let (extensions, folder, args) = (Vec::new(), PathBuf::from("/a b/ü&c"), Vec::new());
+        let args = ExtensionHostArgs { extensions, folder, args, in_web_worker: true };
+        let url = workbench_url(80, &args, Path::new("/x/é\"y"), 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
         assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");
-        assert!(url.contains("%2Fz%22%5D%2C%5B%22inspect-extensions"), "{url}");
+        assert!(url.contains("2522y%22%5D%2C%5B%22inspect-extensions"), "{url}");
         assert!(url.ends_with("%5B%22extensionDevelopmentKind%22%2C%22web%22%5D%5D"), "{url}");
         assert!(!url.contains(['"', ' ', '<']), "{url}");
     }

@@ -5,14 +5,25 @@
 // no event for the end of an activation, so the registry is looked at repeatedly, less often as time passes.
 ((paths, report) => {
   const nodeModule = process.getBuiltinModule('module');
+  const { realpathSync } = process.getBuiltinModule('fs');
   const timer = Symbol.for('devtether.extensionRegistration');
   clearTimeout(globalThis[timer]);
 
   const activatesItself = ({ main, activationEvents }) => typeof main === 'string'
     && Array.isArray(activationEvents) && activationEvents.some((event) => event === '*' || event === 'onStartupFinished');
 
+  // Several extensions under development are links in one folder.
+  function isIn(extension, path) {
+    if (extension.extensionPath === path) return true;
+    try {
+      return realpathSync(extension.extensionPath) === path;
+    } catch {
+      return false; // removed meanwhile
+    }
+  }
+
   function stateOf(path, all) {
-    const found = all.find((extension) => extension.extensionPath === path);
+    const found = all.find((extension) => isIn(extension, path));
     if (!found) return { name: path, state: 'unregistered' };
     // `isActive` is true after a failed activation too: it has ended.
     const loaded = found.isActive || !activatesItself(found.packageJSON);

@@ -28,7 +28,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 #[tokio::test]
 async fn a_reload_of_the_last_debug_window_keeps_the_mcp_server_and_a_close_stops_it() {
     let settings = json!({"tether.closeGraceMs": GRACE.as_millis() as u64, "tether.connect": "onDemand"});
-    let Some(editor) = HostEditor::start(settings, &FILES).await else { return };
+    let Some(editor) = HostEditor::start_for_debug_windows(settings, &FILES).await else { return };
     let server = editor.start_mcp_server().await;
     let port = editor.browser_port();
     editor.agent.ask("window_input", json!({"actions": [{"do": "press", "keys": "F5"}]})).await;

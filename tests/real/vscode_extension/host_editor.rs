@@ -35,6 +35,12 @@ impl HostEditor {
         HostEditor::start_with(settings, files, &["--disable-workspace-trust"]).await
     }
 
+    /// As [`HostEditor::start`], for debug windows of its own: VS Code in a browser opens them only with the driver of
+    /// its tests, which shows no notifications.
+    pub async fn start_for_debug_windows(settings: Value, files: &[(&str, &str)]) -> Option<HostEditor> {
+        HostEditor::start_with(settings, files, &["--disable-workspace-trust", "--enable-smoke-test-driver"]).await
+    }
+
     /// As [`HostEditor::start`], with the folder in restricted mode.
     pub async fn start_untrusted(settings: Value, files: &[(&str, &str)]) -> Option<HostEditor> {
         HostEditor::start_with(settings, files, &[]).await
@@ -70,8 +76,9 @@ impl HostEditor {
 
     /// `tether` in the opened folder.
     pub fn tether(&self, words: &[&str]) -> CommandOutput {
-        let workspace = ["--workspace", self.folder.to_str().unwrap()];
-        run_command(self.sandbox.command(workspace.iter().chain(words)))
+        let mut command = self.sandbox.command(["--workspace", self.folder.to_str().unwrap()].iter().chain(words));
+        command.current_dir(&self.folder);
+        run_command(command)
     }
 
     /// `tether … --json` in the opened folder, which must succeed.
@@ -125,9 +132,9 @@ impl HostEditor {
     /// Ends VS Code and everything in the opened folder. What of tether is left then fails the test.
     pub async fn close(self) {
         assert!(self.agent.leave().await.success());
-        for words in [["stop"], ["shutdown"]] {
-            let workspace = ["--workspace", self.folder.to_str().unwrap()];
-            run_command(self.sandbox.command(workspace.iter().chain(&words)));
+        for word in ["stop", "shutdown"] {
+            let workspace = self.folder.to_str().unwrap();
+            run_command(self.sandbox.command(["--workspace", workspace, word]));
         }
         self.sandbox.tether(&["stop"]).ok();
         let mut server = self.server;
@@ -178,7 +185,7 @@ fn start_server(sandbox: &Sandbox, extensions: &Path, settings: Value, flags: &[
     command
         .arg(vscode.join("out/server-main.js"))
         .args(["--host=127.0.0.1", "--port=0", "--without-connection-token", "--accept-server-license-terms"])
-        .args(["--telemetry-level=off", "--enable-smoke-test-driver"])
+        .args(["--telemetry-level=off"])
         .args(flags)
         .arg("--reconnection-grace-time=5")
         .arg(format!("--server-data-dir={}", data.join("data").display()))

@@ -81,11 +81,8 @@ fn command_the_window(editor: &HostEditor) {
     assert_eq!(answer["value"]["answer"], 42, "{answer}");
     assert_eq!((&answer["value"]["given"][0], &answer["value"]["given"][1]["path"]), (&json!(7), &json!("/a")));
     editor.tether(&["command", "hello.anser"]).fails(1, &["no command hello.anser in the window"]);
-    editor.json(&[
-        "command",
-        "vscode.open",
-        &format!("{{\"$uri\": \"file://{}\"}}", editor.folder.join("total.js").display()).replace(' ', "%20"),
-    ]);
+    let opened = editor.folder.join("total.js").display().to_string().replace(' ', "%20");
+    editor.json(&["command", "vscode.open", &json!({"$uri": format!("file://{opened}")}).to_string()]);
     let output = editor.json(&["output"]);
     assert!(output["editors"].to_string().contains("total.js"), "{output}");
 }
