@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test program uses a part
 
+use std::path::Path;
 use std::process::Stdio;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
@@ -21,7 +22,14 @@ pub struct McpClient {
 
 impl McpClient {
     pub async fn start(sandbox: &Sandbox) -> McpClient {
-        let mut command = Command::from(sandbox.command(["mcp"]));
+        McpClient::start_in(sandbox, &sandbox.workspace).await
+    }
+
+    /// As [`McpClient::start`], for another workspace folder than the sandbox's own.
+    pub async fn start_in(sandbox: &Sandbox, folder: &Path) -> McpClient {
+        let mut command = sandbox.command(["mcp"]);
+        command.current_dir(folder);
+        let mut command = Command::from(command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdio = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let client = timeout(TEST_TIMEOUT, ().serve(stdio)).await.expect("no handshake").unwrap();

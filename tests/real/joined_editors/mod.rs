@@ -5,5 +5,5 @@ mod dap_editor;
 mod join_cycles;
 mod launches;
 mod neovim;
-mod programs;
+pub mod programs;
 mod shared_stops;

@@ -4,5 +4,6 @@
 
 mod debug_windows;
 mod host_editor;
+mod joined_session;
 mod tethered_window;
 mod untrusted_folder;
