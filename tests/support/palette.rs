@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::TEST_TIMEOUT;
 use crate::support::mcp_client::{McpClient, text};
 
 /// Calls a tool until its text contains `words`; returns that text.
@@ -12,7 +13,7 @@ pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str)
         if reported.contains(words) {
             return reported;
         }
-        assert!(since.elapsed().as_secs() < 60, "{words:?} is not in {reported}");
+        assert!(since.elapsed() < TEST_TIMEOUT, "{words:?} is not in {reported}");
     }
 }
 
