@@ -6,4 +6,5 @@ mod join_cycles;
 mod launches;
 mod neovim;
 pub mod programs;
+mod session_cycles;
 mod shared_stops;
