@@ -1,4 +1,5 @@
-//! Runs clients of others: MCP clients against `tether mcp` with a real window, a DAP client against our own adapters.
+//! Runs clients of others: MCP clients against `tether mcp` with a real window, a DAP client against our own adapters, and
+//! against adapters of others over `debugger/start`.
 //!
 //! Their requests and the expected results are in `tests/clients/`.
 
@@ -53,7 +54,8 @@ fn run_inspector(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()
 
 fn run_dap_client(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()> {
     let node = place.tool("node24")?;
-    let tests = ["java_adapter.test.mjs", "node_adapter.test.mjs"].map(|file| clients.join(file));
+    let files = ["java_adapter.test.mjs", "node_adapter.test.mjs", "debugger_start.test.mjs"];
+    let tests = files.map(|file| clients.join(file));
     sh.set_var("TESTSUPPORT", place.tool("dap-testsupport")?);
     Ok(cmd!(sh, "{node} --test {tests...}").run()?)
 }
