@@ -92,7 +92,8 @@ async fn cycle_in_registry(sessions: &SessionRegistry, workspace: &Path, file: &
     let debug_target = DebugTarget { kind, cwd: workspace.to_owned(), ..DebugTarget::default() };
     let request = SessionRequest { name: "app".to_owned(), debug_target, ..SessionRequest::default() };
     let managed = sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
-    assert!(managed.session.wait_for_stop(TEST_TIMEOUT).await.stop.is_some());
+    let waited = managed.session.wait_for_stop(TEST_TIMEOUT).await;
+    assert!(waited.stop.is_some(), "{waited:?}");
     join_and_leave(sessions, managed.clone(), line).await;
     sessions.stop_session(&managed, None).await.unwrap_or_else(|error| panic!("{error}"));
 }
