@@ -37,6 +37,15 @@ impl ToldBreakpoint {
         }
     }
 
+    /// The same with the column that the breakpoint itself has, if any.
+    fn at_column_of(self, spec: &BreakpointSpec) -> ToldBreakpoint {
+        let column = match &spec.kind {
+            BreakpointKind::Line { column, .. } => *column,
+            _ => None,
+        };
+        ToldBreakpoint { column, ..self }
+    }
+
     /// The `Breakpoint` of the protocol.
     pub fn to_json(&self, id: u32) -> Value {
         let mut it = json!({"id": id, "verified": self.verified});
@@ -94,7 +103,9 @@ impl BreakpointView {
                 None if is_shown => "new",
                 None => continue,
             };
-            events.push(event(reason, spec.id, &now));
+            // An editor keeps a new breakpoint as it is told: with the column that it is bound to, it would be another one.
+            let told = if reason == "new" { now.clone().at_column_of(spec) } else { now.clone() };
+            events.push(event(reason, spec.id, &told));
             self.told.insert(spec.id, now);
         }
         let gone = self.told.extract_if(|id, _| list.get(*id).is_none());
@@ -145,5 +156,18 @@ mod tests {
         let mut events = summary(&view.take_events(&owner, &list, bound));
         events.sort();
         assert_eq!(events, ["removed 1 2 true", "removed 2 3 true"]);
+    }
+
+    #[test]
+    fn a_new_breakpoint_is_told_with_its_own_column_and_not_with_that_of_its_place() {
+        let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.js"));
+        let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+        list.set_line(file, "a\nb\n", 1.into(), BreakpointConditions::default()).unwrap();
+        let bound = |column| move |_| BindingStatus::Verified { line: Some(1), column: Some(column) };
+        let events = view.take_events(&owner, &list, bound(3));
+        assert_eq!((&events[0]["reason"], &events[0]["breakpoint"]["column"]), (&json!("new"), &Value::Null));
+        assert!(view.take_events(&owner, &list, bound(3)).is_empty());
+        let events = view.take_events(&owner, &list, bound(4));
+        assert_eq!((&events[0]["reason"], &events[0]["breakpoint"]["column"]), (&json!("changed"), &json!(4)));
     }
 }
