@@ -86,29 +86,57 @@ const SERVER_CACHES: &[&str] = &[
     "next-env.d.ts",
 ];
 
+/// How many TypeScript projects of a workspace are read.
+const MAX_TYPESCRIPT_PROJECTS: usize = 50;
+
 struct OutputFinder<'a> {
     evidence: &'a OutputEvidence<'a>,
     found: Vec<BuildOutput>,
 }
 
 impl OutputFinder<'_> {
+    /// The outputs of the TypeScript project of the workspace, and of those that its `references` name (`tsc -b`).
     fn find_typescript_outputs(&mut self) {
         let workspace = self.evidence.workspace;
-        let Ok(Some(document)) = JsonDocument::read(&workspace.join("tsconfig.json")) else { return };
-        let Some(options) = document.root.get("compilerOptions") else { return };
-        for name in ["outDir", "declarationDir"] {
-            if let Some(node) = options.get(name) {
-                let folder = normalize_path(&workspace.join(node.text().unwrap_or_default()));
-                // `outDir: "."` writes the outputs beside the sources.
-                if folder != workspace && folder.starts_with(workspace) {
-                    self.add_folder(&folder, document.origin(workspace, node));
+        let mut projects = vec![workspace.join("tsconfig.json")];
+        let mut next = 0;
+        while let Some(project) = projects.get(next).cloned() {
+            next += 1;
+            for referenced in self.find_project_outputs(&project) {
+                if projects.len() < MAX_TYPESCRIPT_PROJECTS
+                    && referenced.starts_with(workspace)
+                    && !projects.contains(&referenced)
+                {
+                    projects.push(referenced);
                 }
             }
         }
-        let incremental = ["incremental", "composite", "tsBuildInfoFile"].iter().find_map(|name| options.get(name));
-        if let Some(node) = incremental.filter(|node| node.value != JsonValue::Bool(false)) {
-            self.add_pattern("*.tsbuildinfo".to_owned(), document.origin(workspace, node));
+    }
+
+    /// Adds the outputs of one TypeScript project, and returns the projects that it references.
+    fn find_project_outputs(&mut self, project: &Path) -> Vec<PathBuf> {
+        let workspace = self.evidence.workspace;
+        let folder = project.parent().unwrap_or(workspace);
+        let Ok(Some(document)) = JsonDocument::read(project) else { return Vec::new() };
+        if let Some(options) = document.root.get("compilerOptions") {
+            for name in ["outDir", "declarationDir"] {
+                if let Some(node) = options.get(name) {
+                    let output = normalize_path(&folder.join(node.text().unwrap_or_default()));
+                    // `outDir: "."` writes the outputs beside the sources.
+                    if !folder.starts_with(&output) && output.starts_with(workspace) {
+                        self.add_folder(&output, document.origin(workspace, node));
+                    }
+                }
+            }
+            let incremental = ["incremental", "composite", "tsBuildInfoFile"].iter().find_map(|name| options.get(name));
+            if let Some(node) = incremental.filter(|node| node.value != JsonValue::Bool(false)) {
+                self.add_pattern("*.tsbuildinfo".to_owned(), document.origin(workspace, node));
+            }
         }
+        let paths = document.root.items_of("references").iter().filter_map(|reference| reference.text_of("path"));
+        let paths = paths.map(|path| normalize_path(&folder.join(path)));
+        // A reference names a folder, or the file itself.
+        paths.map(|path| if is_json(&path) { path } else { path.join("tsconfig.json") }).collect()
     }
 
     /// The folders of `outFiles` and `main`, where .gitignore ignores them.
@@ -168,6 +196,10 @@ impl OutputFinder<'_> {
             self.found.push(BuildOutput { pattern, origin });
         }
     }
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// The folder of a glob: its components before the first wildcard.
@@ -230,6 +262,21 @@ mod tests {
         check_ts("\"outDir\": \"../out\"", &[]);
         let extension = ("package.json", "{\n\"engines\": {\"vscode\": \"^1.90.0\"}}");
         check(&[extension], &[], false, &["/.vscode-test/ package.json:2"]);
+    }
+
+    #[test]
+    fn outputs_of_referenced_typescript_projects_are_ignored() {
+        let root = |references: &str| format!("{{\"files\": [],\n\"references\": [{references}]}}");
+        let client = "{\"compilerOptions\": {\n\"outDir\": \"out\",\n\"composite\": true}, \"references\": [{\"path\": \"..\"}]}";
+        let check = |references: &str, name: &str, expect: &[&str]| {
+            check(&[("tsconfig.json", &root(references)), (name, client)], &[], false, expect);
+        };
+        let expect = |file: &str| [format!("/ext/out/ {file}:2"), format!("*.tsbuildinfo {file}:3")];
+        let [folder, info] = expect("ext/tsconfig.json");
+        check("{\"path\": \"./ext\"}, {\"path\": \"none\"}", "ext/tsconfig.json", &[&folder, &info]);
+        let [folder, info] = expect("ext/tsconfig.lib.json");
+        check("{\"path\": \"ext/tsconfig.lib.json\"}", "ext/tsconfig.lib.json", &[&folder, &info]);
+        check("{\"path\": \"../ext\"}", "ext/tsconfig.json", &[]);
     }
 
     #[test]
