@@ -28,7 +28,10 @@ const SHOWN_LEVELS: i64 = FRAME_COUNT as i64 + 1;
 /// How many frames are searched for one of the user's, which an exception's or a panic's own frames may hide.
 const SEARCHED_FRAMES: i64 = 60;
 /// What bundlers and compilers add to a module.
-const BUNDLER_HELPERS: [&str; 18] = [
+const BUNDLER_HELPERS: [&str; 33] = [
+    "__assign",
+    "__async",
+    "__awaiter",
     "__commonJS",
     "__copyProps",
     "__create",
@@ -41,12 +44,24 @@ const BUNDLER_HELPERS: [&str; 18] = [
     "__exportStar",
     "__getOwnPropDesc",
     "__getOwnPropNames",
+    "__getOwnPropSymbols",
     "__getProtoOf",
     "__hasOwnProp",
     "__importDefault",
     "__importStar",
+    "__metadata",
+    "__objRest",
+    "__param",
+    "__propIsEnum",
+    "__publicField",
+    "__rest",
+    "__setModuleDefault",
+    "__spreadArray",
+    "__spreadProps",
+    "__spreadValues",
     "__toCommonJS",
     "__toESM",
+    "__vite__createHotContext",
 ];
 /// debugpy's groups of what every object has.
 const BUILTIN_GROUPS: [&str; 3] = ["special variables", "function variables", "class variables"];
@@ -305,7 +320,7 @@ impl StopSummary {
             .flat_map(|group| group.variables)
             .filter(|it| !BUILTIN_GROUPS.contains(&it.name.as_str()))
         {
-            if BUNDLER_HELPERS.contains(&variable.name.as_str()) {
+            if is_bundler_helper(&variable) {
                 helpers += 1;
                 continue;
             }
@@ -324,6 +339,12 @@ impl StopSummary {
             self.omitted.push(format!("{helpers} helpers of the bundler: `tether debug variables`"));
         }
     }
+}
+
+/// Whether a bundler or compiler added this variable. esbuild wraps each CommonJS module in a function `require_NAME`.
+fn is_bundler_helper(variable: &DapVariable) -> bool {
+    BUNDLER_HELPERS.contains(&variable.name.as_str())
+        || (variable.name.starts_with("require_") && variable.value.contains("__require()"))
 }
 
 #[cfg(test)]
@@ -350,13 +371,14 @@ mod tests {
             variable("a", "x".repeat(500)),
             variable("b", "1".into()),
             variable("__copyProps", "f (to, from) {…}".into()),
+            variable("require_main", "ƒ __require()".into()),
         ];
         let mut summary = StopSummary::default();
         summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables: variables.clone() }], 6000);
         assert!(
             summary.locals[0].value.ends_with("… (500 characters)")
                 && summary.locals.len() == 2
-                && summary.omitted == ["1 helpers of the bundler: `tether debug variables`"]
+                && summary.omitted == ["2 helpers of the bundler: `tether debug variables`"]
         );
         let mut summary = StopSummary::default();
         summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables }], 100);
