@@ -147,6 +147,12 @@ impl LiveWindow {
         Ok(Arc::clone(slot.insert(Arc::new(page))))
     }
 
+    /// The error that its dev server reports, if the page is connected to and the error stands.
+    pub async fn describe_server_error(&self) -> Option<String> {
+        let page = self.page.lock().await.clone()?;
+        page.server_error().map(|text| format!("the dev server reports an error: {text}"))
+    }
+
     /// The CDP port, if the window still listens on it: it may have closed it, and another program may have taken it.
     pub fn verified_cdp_port(&self) -> Result<u16> {
         let port = self.session.cdp_port;

@@ -57,7 +57,7 @@ impl Window {
                 format!("{because}: the page was reloaded, since its dev server announced no update")
             }
             UpdateOutcome::Failed(text) => {
-                format!("{because}: the dev server reports an error: {text:?}")
+                format!("{because}: the dev server reports an error: {text}")
             }
         })
     }

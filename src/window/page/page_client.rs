@@ -99,6 +99,11 @@ impl PageClient {
         self.state.targets().server_updates.has_channel
     }
 
+    /// The error that a dev server has told a page, while nothing newer has followed.
+    pub fn server_error(&self) -> Option<String> {
+        self.state.targets().server_updates.latest_error().map(str::to_owned)
+    }
+
     /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.
     pub async fn request_close(&self) -> bool {
         self.endpoint.is_browser && self.call(None, &types::CloseBrowser {}, BROWSER_TIMEOUT).await.is_ok()

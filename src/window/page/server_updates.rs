@@ -102,6 +102,14 @@ impl ServerUpdates {
         loads.is_none_or(|(at, _)| self.told_at >= *at)
     }
 
+    /// The error of the newest build, if that failed: no update, build or load has followed.
+    pub fn latest_error(&self) -> Option<&str> {
+        match self.updates.back() {
+            Some((_, ServerUpdate::Failed(text))) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The newest update at or after `since` (epoch milliseconds); a load counts for the updates before it.
     pub fn newest(&self, since: u64) -> Option<ServerUpdate> {
         let after: Vec<&ServerUpdate> = self.updates.iter().filter(|(at, _)| *at >= since).map(|(_, it)| it).collect();
@@ -149,6 +157,19 @@ mod tests {
         check(r#"{"type":"errors","data":[{"message":"no y"}]}"#, failed("no y"));
         for other in [r#"{"type":"chat","text":"hi"}"#, r#"{"type":1}"#, "[1]", "hello", "{", r#"{"event":"pong"}"#] {
             check(other, (false, None));
+        }
+    }
+
+    #[test]
+    fn an_error_stands_until_an_update_a_build_or_a_load_follows() {
+        let failed = || ServerUpdate::Failed("no x".to_owned());
+        let mut updates = ServerUpdates::default();
+        assert_eq!(updates.latest_error(), None);
+        for after in [ServerUpdate::Updated, ServerUpdate::Building, ServerUpdate::Loaded] {
+            updates.record(1, failed());
+            assert_eq!(updates.latest_error(), Some("no x"));
+            updates.record(2, after);
+            assert_eq!(updates.latest_error(), None);
         }
     }
 
