@@ -33,7 +33,8 @@ export class OverviewTree implements vscode.TreeDataProvider<OverviewNode>, vsco
     const hasChildren = (node.children?.length ?? 0) > 0;
     const isTop = ["window", "sessions", "breakpoints"].includes(node.id) || node.kind === "session";
     const item = new vscode.TreeItem(node.label, !hasChildren ? None : isTop ? Expanded : Collapsed);
-    item.id = node.id;
+    // VS Code keeps how a node was shown: what had no children would stay collapsed when it gets some.
+    item.id = hasChildren ? node.id : `${node.id}:leaf`;
     if (node.description !== undefined) {
       item.description = node.description;
     }
