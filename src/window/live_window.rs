@@ -148,9 +148,10 @@ impl LiveWindow {
     }
 
     /// The error that its dev server reports, if the page is connected to and the error stands.
-    pub async fn describe_server_error(&self) -> Option<String> {
-        let page = self.page.lock().await.clone()?;
-        page.server_error().map(|text| format!("the dev server reports an error: {text}"))
+    pub fn describe_server_error(&self) -> Option<String> {
+        // Not waited for: it may be connecting.
+        let page = self.page.try_lock().ok()?.clone()?;
+        page.server_error().map(|text| describe_server_error(&text))
     }
 
     /// The CDP port, if the window still listens on it: it may have closed it, and another program may have taken it.
@@ -313,4 +314,9 @@ fn listen_to_extension_host(
     let (launch_id, extensions) = (session.launch_id.clone(), session.extensions.clone());
     let inspector = ExtensionHostInspector { port, launch_id, output: output.to_owned(), extensions };
     Some(ExtensionHostConsole::start(inspector, Arc::clone(history)))
+}
+
+/// The text of a page, whose lines are indented: none of them looks like one of ours.
+pub(super) fn describe_server_error(text: &str) -> String {
+    format!("the dev server reports an error: {}", text.lines().collect::<Vec<_>>().join("\n      "))
 }

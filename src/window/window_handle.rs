@@ -157,7 +157,7 @@ impl Window {
         let (check, responsive) = tokio::join!(self.compare_files(), window.is_responsive(PING_TIMEOUT));
         let mut notes: Vec<String> = window.background_tasks.iter().filter_map(|it| it.describe_exit()).collect();
         notes.extend(window.describe_unloaded_extensions());
-        notes.extend(window.describe_server_error().await);
+        notes.extend(window.describe_server_error());
         let check = check.map_err(|error| notes.push(error.to_string())).ok();
         if let Some(check) = check.as_ref().filter(|check| check.stale)
             && self.is_updated_by_server(&window, check).await

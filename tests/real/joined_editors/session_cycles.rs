@@ -1,7 +1,7 @@
 //! Sessions that are started, joined by an editor, left and stopped, again and again: no process, descriptor, thread or task
 //! is left of them, and the supervisor does not grow.
 //!
-//! `TETHER_SESSION_CYCLES=500` is the run by hand that the issue requires.
+//! `TETHER_SESSION_CYCLES=500` sets another number of cycles, for a longer run by hand.
 
 use std::path::Path;
 

@@ -79,8 +79,11 @@ fn n12_a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     assert!(notes.contains("src/main.js was modified: the dev server reloaded the page"), "{notes}");
     let (value, notes) = changed("src/main.js", SCRIPT.replace("style", "missing"), text);
     assert!(notes.contains("the dev server reports an error"), "{value} {notes}");
+    let status_notes = || sandbox.status()["notes"].to_string();
+    assert!(status_notes().contains("the dev server reports an error"), "{}", status_notes());
     let (value, notes) = changed("src/main.js", SCRIPT.replace("one", "four"), text);
     assert_eq!(value, "four", "{notes}");
+    assert!(!status_notes().contains("the dev server reports an error"), "{}", status_notes());
     assert_eq!(sandbox.status()["stale"], false);
     assert_eq!((sandbox.status()["pid"].clone(), server_of(&sandbox)), (pid, server), "window and server stay");
     sandbox.json(&["stop"]);
