@@ -24,6 +24,16 @@ use crate::dap::types::ThreadEvent;
 
 /// How long an inspector may take to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// When a process is told again to run, which has said where its inspector is a moment before it waits for its debugger.
+const START_REPEATS: [Duration; 7] = [
+    Duration::from_millis(20),
+    Duration::from_millis(50),
+    Duration::from_millis(150),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(5),
+];
 /// How many asynchronous callers the engine keeps.
 const ASYNC_CALLERS: u32 = 32;
 
@@ -154,6 +164,24 @@ impl NodeSession {
         }
         isolate.call(&RunIfWaitingForDebugger {}).await?;
         Ok(())
+    }
+
+    /// Tells a process again to run, which is told so only while it waits: it may have been told before it waited.
+    pub async fn repeat_start(&self, isolate: &Isolate) {
+        let is_started = isolate.with_state(|state| state.is_started);
+        if !is_started || isolate.client.is_none() || isolate.host != IsolateHost::Node {
+            return;
+        }
+        for delay in START_REPEATS {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                _ = self.dap.wait_closed() => return,
+            }
+            // Fails when it has ended.
+            if isolate.call(&RunIfWaitingForDebugger {}).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Tells the client of a thread that has started or ended.

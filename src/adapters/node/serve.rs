@@ -254,12 +254,18 @@ impl NodeConversation {
                 if let Err(failure) = started {
                     tracing::debug!("a process of the program could not be started: {failure}");
                 }
+                self.repeat_start(isolate);
             }
             Err(failure) => {
                 let name = process_name(&opened.program, opened.pid);
                 self.session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
             }
         }
+    }
+
+    fn repeat_start(&mut self, isolate: Arc<Isolate>) {
+        let session = Arc::clone(&self.session);
+        self.tasks.spawn(async move { session.repeat_start(&isolate).await });
     }
 
     async fn handle_request(&mut self, request: IncomingRequest) -> NextMove {
@@ -270,6 +276,7 @@ impl NodeConversation {
                 let mut started = Ok(());
                 for isolate in self.session.isolates() {
                     started = started.and(self.session.start_isolate(&isolate).await);
+                    self.repeat_start(isolate);
                 }
                 match started {
                     Ok(()) => request.respond(&json!({})),

@@ -39,6 +39,37 @@ fn m2_m3_m5_a_program_its_worker_and_its_child_are_threads_of_one_session() {
     stage.nothing_is_left();
 }
 
+/// Its child takes 400 ms from saying where its inspector is until it waits for its debugger.
+const SLOW_CHILD: &str = "\
+const { fork } = require('node:child_process');
+if (process.argv[2] === 'child') {
+  console.log('the child'); // STOP
+} else {
+  const options = `--require \"${__dirname}/slow.cjs\" ${process.env.NODE_OPTIONS}`;
+  fork(__filename, ['child'], { env: { ...process.env, NODE_OPTIONS: options } });
+}
+";
+const SLOW_INSPECTOR: &str = "\
+const inspector = require('node:inspector');
+const wait = inspector.waitForDebugger;
+inspector.waitForDebugger = () => {
+  for (const start = Date.now(); Date.now() - start < 400;);
+  wait();
+};
+";
+
+#[test]
+fn a_child_that_is_told_to_run_before_it_waits_for_that_runs() {
+    let Some(stage) = ScenarioSandbox::with("node", "slow.js", SLOW_CHILD) else { return };
+    stage.sandbox.write("slow.cjs", SLOW_INSPECTOR);
+    stage.breaks("STOP");
+    stage.check(&launched(&stage), "BREAKPOINT_HIT", "STOP");
+    assert_eq!(value_of(&stage, "process.argv[2]"), "'child'");
+    let ended = stage.json(&["debug", "continue", "--wait", "60"]);
+    assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(0)), "{ended:#}");
+    stage.nothing_is_left();
+}
+
 const TYPESCRIPT: &str = "\
 interface Order {
   id: number;
