@@ -151,7 +151,7 @@ impl LiveWindow {
     pub fn describe_server_error(&self) -> Option<String> {
         // Not waited for: it may be connecting.
         let page = self.page.try_lock().ok()?.clone()?;
-        page.server_error().map(|text| describe_server_error(&text))
+        page.server_error().map(|text| format_server_error(&text))
     }
 
     /// The CDP port, if the window still listens on it: it may have closed it, and another program may have taken it.
@@ -316,7 +316,7 @@ fn listen_to_extension_host(
     Some(ExtensionHostConsole::start(inspector, Arc::clone(history)))
 }
 
-/// The text of a page, whose lines are indented: none of them looks like one of ours.
-pub(super) fn describe_server_error(text: &str) -> String {
+/// The error of a dev server as a note. Its text is the page's: its lines are indented, so that none looks like one of ours.
+pub(super) fn format_server_error(text: &str) -> String {
     format!("the dev server reports an error: {}", text.lines().collect::<Vec<_>>().join("\n      "))
 }

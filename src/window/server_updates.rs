@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::launch_id::baseline_file_of;
-use super::live_window::{LiveWindow, describe_server_error};
+use super::live_window::{LiveWindow, format_server_error};
 use super::page::{UpdateOutcome, follow_server_update};
 use super::window_handle::Window;
 use crate::changes::{ChangeReport, FileChange};
@@ -57,7 +57,7 @@ impl Window {
                 format!("{because}: the page was reloaded, since its dev server announced no update")
             }
             UpdateOutcome::Failed(text) => {
-                format!("{because}: {}", describe_server_error(&text))
+                format!("{because}: {}", format_server_error(&text))
             }
         })
     }

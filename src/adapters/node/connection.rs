@@ -24,7 +24,7 @@ use crate::dap::types::ThreadEvent;
 
 /// How long an inspector may take to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// When a process is told again to run, which has said where its inspector is a moment before it waits for its debugger.
+/// When the request to run is sent again: a process reports its inspector a moment before it waits for its debugger.
 const START_REPEATS: [Duration; 7] = [
     Duration::from_millis(20),
     Duration::from_millis(50),
@@ -166,7 +166,8 @@ impl NodeSession {
         Ok(())
     }
 
-    /// Tells a process again to run, which is told so only while it waits: it may have been told before it waited.
+    /// Sends a started process the request to run again and again for a while. One that it gets before it waits for its
+    /// debugger is lost; one that it gets later has no effect.
     pub async fn repeat_start(&self, isolate: &Isolate) {
         let is_started = isolate.with_state(|state| state.is_started);
         if !is_started || isolate.client.is_none() || isolate.host != IsolateHost::Node {

@@ -84,7 +84,8 @@ impl NodeSession {
         Ok(returned.into_iter().chain(this).collect())
     }
 
-    /// The variables of a scope. Those of code are few; the global object and that of a `with` may have any number.
+    /// The variables of a scope. Those of code are few, and are not counted first; the global object and that of a `with` may
+    /// have any number.
     async fn scope_values(
         &self,
         container: &NodeContainer,
@@ -99,9 +100,10 @@ impl NodeSession {
             return self.read_properties(container, start, count).await;
         }
         let properties = self.get_properties(container, &container.object_id, false).await?;
-        let mut variables = self.property_variables(container, properties, true);
-        variables.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-        Ok(variables)
+        if properties.result.len() as i64 > count {
+            return self.read_properties(container, start, count).await;
+        }
+        Ok(self.property_variables(container, properties, true))
     }
 
     fn call_frame(&self, frame: NodeFrame) -> Option<PausedFrame> {

@@ -13,7 +13,7 @@
     && Array.isArray(activationEvents) && activationEvents.some((event) => event === '*' || event === 'onStartupFinished');
 
   // Several extensions under development are links in one folder.
-  function isIn(extension, path) {
+  function isLoadedFrom(extension, path) {
     if (extension.extensionPath === path) return true;
     try {
       return realpathSync(extension.extensionPath) === path;
@@ -23,7 +23,7 @@
   }
 
   function stateOf(path, all) {
-    const found = all.find((extension) => isIn(extension, path));
+    const found = all.find((extension) => isLoadedFrom(extension, path));
     if (!found) return { name: path, state: 'unregistered' };
     // `isActive` is true after a failed activation too: it has ended.
     const loaded = found.isActive || !activatesItself(found.packageJSON);
