@@ -19,10 +19,12 @@ use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WatchSetti
 use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
 use crate::config::npm::dev_server::find_dev_script;
 use crate::config::npm::package_json::PackageJson;
+use crate::config::npm::package_search::find_packages_below;
 use crate::config::shown_environment::show_environment;
 use crate::config::source_file::{Origin, normalize_path};
 use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger, missing_launch_file};
 use crate::config::vscode::launch_window::{DerivedWindow, derive_window};
+use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
 use crate::config::vscode::variables::{VariableContext, substitute_environment};
@@ -31,6 +33,9 @@ use crate::error::{Error, Result};
 
 /// Names of scripts that build an extension, the preferred one first.
 const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];
+/// Of the packages below a workspace without a window: how many are read, and how many with a window are named.
+const MAX_READ_PACKAGES: usize = 200;
+const MAX_NAMED_PACKAGES: usize = 6;
 
 /// What to build and launch for a workspace.
 #[derive(Clone, Debug)]
@@ -173,6 +178,17 @@ impl WindowConfig {
         }
     }
 
+    /// The packages of a monorepo that describe a window of their own, relative to the workspace; at most
+    /// [`MAX_NAMED_PACKAGES`].
+    fn find_package_windows(&self) -> Vec<PathBuf> {
+        let packages = find_packages_below(&self.workspace).into_iter().take(MAX_READ_PACKAGES);
+        let has_window = |package: &PathBuf| {
+            let config = WindowConfig::resolve(&self.workspace.join(package), None);
+            config.is_ok_and(|config| config.window.kind.is_some())
+        };
+        packages.filter(has_window).take(MAX_NAMED_PACKAGES).collect()
+    }
+
     /// Errors: no window is described; the hints name the files that can describe one.
     pub fn check_window(&self) -> Result<()> {
         if self.window.kind.is_some() {
@@ -186,8 +202,16 @@ impl WindowConfig {
                 .hint("set `kind` to extension-host, web-extension-host, browser, node or command"));
         }
         let because = self.nothing.clone().unwrap_or_else(|| "no file describes a window".to_owned());
+        let error = error.because(because);
+        let packages = self.find_package_windows();
+        let error = packages.iter().fold(error, |error, package| {
+            let folder = quote_word(&self.workspace.join(package).to_string_lossy());
+            error.hint(format!(
+                "`tether --workspace {folder} start` launches the window of its package {}",
+                package.display()
+            ))
+        });
         Err(error
-            .because(because)
             .hint(format!("`tether init` writes a {DEVTOOLS_TOML} for what it finds"))
             .hint("or add a .vscode/launch.json with a configuration of type extensionHost, chrome, msedge or node"))
     }

@@ -4,19 +4,15 @@
 //! them. Skipped are `node_modules`, and the folders that the workspace's .gitignore files exclude (a build's output),
 //! except those in which a command of the plan runs. Does not depend on the commands themselves.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::DirEntry;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::changes::GitignoreChain;
 use crate::config::consent_line::ConsentLine;
 use crate::config::npm::package_json::PackageJson;
+use crate::config::npm::package_search::{PACKAGE_JSON, PackageSearch};
 use crate::config::source_file::{Origin, normalize_path, read_text};
 use crate::error::Result;
 use crate::file_owner::has_own;
@@ -34,13 +30,6 @@ const SETTINGS: &[(&str, char, &[&str])] = &[
 /// Files that choose the package manager's own program, or code that it loads first, in more forms than a line shows:
 /// consent covers the whole text, by its digest.
 const DIGESTED_SETTINGS: &[&str] = &[".yarnrc.yml", ".yarnrc", "bunfig.toml"];
-const PACKAGE_JSON: &str = "package.json";
-const SKIPPED_FOLDERS: &[&str] = &["node_modules", ".git"];
-/// Bounds of the search. What lies beyond is part of the list as a line of its own.
-const MAX_PACKAGES: usize = 1_000;
-const MAX_ENTRIES: usize = 100_000;
-const MAX_DEPTH: usize = 16;
-
 /// A script of a package.json, or a setting that decides how scripts are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpmScript {
@@ -67,8 +56,7 @@ pub fn consented_scripts<'p>(
     workspace: &Path,
     working_folders: impl IntoIterator<Item = &'p Path>,
 ) -> Result<Vec<NpmScript>> {
-    let mut search = PackageSearch::default();
-    search.walk(workspace.to_owned(), &GitignoreChain::read(workspace, None), MAX_DEPTH);
+    let mut search = PackageSearch::run(workspace, |name| name == PACKAGE_JSON || is_settings_file(name));
     for folder in working_folders {
         search.add_parents(workspace, &normalize_path(&workspace.join(folder)));
     }
@@ -107,66 +95,6 @@ pub fn consented_scripts<'p>(
         origin: Origin::new(workspace, &workspace.join(PACKAGE_JSON), None),
     };
     Ok(scripts.into_iter().chain(search.gaps.into_iter().map(not_searched)).collect())
-}
-
-/// Folders with a package.json or settings, and why others may be missing.
-#[derive(Default)]
-struct PackageSearch {
-    folders: BTreeSet<PathBuf>,
-    gaps: BTreeSet<String>,
-    entries: usize,
-}
-
-impl PackageSearch {
-    /// Visits a folder and those below it. Only .gitignore files of the workspace itself decide: consent must not
-    /// depend on files elsewhere.
-    fn walk(&mut self, folder: PathBuf, git: &Arc<GitignoreChain>, depth_left: usize) {
-        let mut entries: Vec<DirEntry> = match std::fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<_>>) {
-            Ok(entries) => entries,
-            // A folder may be removed during the search.
-            Err(cause) if cause.kind() == ErrorKind::NotFound => return,
-            Err(cause) => return self.add_gap(format!("{}: {cause}", folder.display())),
-        };
-        entries.sort_by_key(DirEntry::file_name);
-        for entry in entries {
-            let (path, name) = (entry.path(), entry.file_name());
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if SKIPPED_FOLDERS.iter().any(|skipped| name == *skipped) || git.is_ignored(&path, is_folder) {
-                continue;
-            }
-            self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                return self.add_gap(format!("more than {MAX_ENTRIES} files and folders"));
-            }
-            if is_folder && depth_left == 0 {
-                self.add_gap(format!("more than {MAX_DEPTH} folders deep"));
-            } else if is_folder {
-                let inner = git.enter(&path);
-                self.walk(path, &inner, depth_left - 1);
-            } else if name == PACKAGE_JSON || is_settings_file(&name) {
-                match self.folders.len() < MAX_PACKAGES {
-                    true => drop(self.folders.insert(folder.clone())),
-                    false => self.add_gap(format!("more than {MAX_PACKAGES} packages")),
-                }
-            }
-        }
-    }
-
-    /// The packages that a package manager may select in a folder: its own and those above, up to the workspace.
-    fn add_parents(&mut self, workspace: &Path, folder: &Path) {
-        let has_package = |folder: &&Path| folder.join(PACKAGE_JSON).exists();
-        match folder.starts_with(workspace) {
-            true => {
-                let inside = folder.ancestors().take_while(|folder| folder.starts_with(workspace));
-                self.folders.extend(inside.map(Path::to_owned));
-            }
-            false => self.folders.extend(folder.ancestors().find(has_package).map(Path::to_owned)),
-        }
-    }
-
-    fn add_gap(&mut self, reason: String) {
-        self.gaps.insert(reason);
-    }
 }
 
 fn folder_settings(workspace: &Path, folder: &Path) -> Result<Vec<NpmScript>> {
@@ -218,6 +146,7 @@ fn qualified_name(workspace: &Path, folder: &Path, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::npm::package_search::{MAX_DEPTH, MAX_PACKAGES};
 
     fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

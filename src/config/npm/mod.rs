@@ -3,3 +3,4 @@
 pub mod consented_scripts;
 pub mod dev_server;
 pub mod package_json;
+pub mod package_search;

@@ -14,7 +14,9 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join(".vscode")).unwrap();
     for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
     folder
 }
@@ -112,6 +114,23 @@ fn an_error_without_a_window_names_the_files_that_can_describe_one() {
     refuses(&[python, ("package.json", "{}")], None, &["\"Py\" is of the type \"debugpy\"", "`engines.vscode`"]);
     refuses(&[("devtools.toml", "[window]\nurl = 'x:y'")], None, &["has no `kind`"]);
     refuses(&[], Some("Run"), &["\"Run\"", "there is no "]);
+}
+
+#[test]
+fn n16_an_error_at_the_root_of_a_monorepo_names_the_packages_with_a_window() {
+    let files = [
+        ("package.json", r#"{"private": true, "workspaces": ["packages/*"]}"#),
+        ("packages/ext/package.json", EXTENSION),
+        ("packages/lib/package.json", "{}"),
+        ("packages/lib/node_modules/x/package.json", EXTENSION),
+        ("packages/web app/package.json", r#"{"scripts": {"dev": "vite"}, "devDependencies": {"vite": "1"}}"#),
+        ("packages/broken/package.json", "{"),
+    ];
+    let (ext, web) =
+        ("/packages/ext start` launches the window of its package packages/ext", "/packages/web app' start`");
+    refuses(&files, None, &["cannot tell what to launch", ext, web]);
+    let error = lines(&files, None).unwrap_err().to_string();
+    assert_eq!(error.matches("--workspace").count(), 2, "{error}");
 }
 
 #[test]
