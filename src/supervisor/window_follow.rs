@@ -167,16 +167,29 @@ pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) 
 }
 
 /// Recovers the sessions of an earlier supervisor, then attaches following sessions to each new launch; runs until
-/// aborted.
-pub async fn follow_window(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
+/// aborted. An extension host that starts from this call on waits for them, where sessions may return.
+pub fn follow_window(
+    window: Window,
+    sessions: SessionRegistry,
+    followers: Arc<WindowFollowers>,
+) -> impl Future<Output = ()> + Send {
+    window.hold_new_hosts(may_sessions_return(&sessions));
+    recover_and_follow(window, sessions, followers)
+}
+
+fn may_sessions_return(sessions: &SessionRegistry) -> bool {
+    sessions.watch_unrecovered().borrow().values().any(|may_return| *may_return)
+}
+
+async fn recover_and_follow(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
     let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
     window.wait_for_search().await;
     let generation = window.watch().borrow().generation;
-    // An extension host that starts meanwhile waits for them, too.
-    window.hold_new_hosts(sessions.watch_unrecovered().borrow().values().any(|may_return| *may_return));
+    // The window that was found has not been told yet.
+    window.hold_new_hosts(may_sessions_return(&sessions));
     sessions.recover_sessions(&now).await;
     for managed in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
         // A session that could not be attached waits for the next launch; there may have been one meanwhile.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
+use super::context::WindowContext;
 use super::identity::find_launch_listener;
 use super::launch::HostHold;
 use super::live_window::LiveWindow;
@@ -33,9 +34,8 @@ impl Window {
     pub fn hold_new_hosts(&self, wanted: bool) {
         self.context.holds_new_hosts.store(wanted, Ordering::Relaxed);
         let window = self.context.published.borrow().window.clone();
-        let Some(hold) = window.map(|window| self.hold_of(&window)).filter(HostHold::is_installed) else { return };
-        if let Err(error) = hold.set_armed(wanted) {
-            warn!("cannot hold extension hosts for their debug sessions: {error}");
+        if let Some(window) = window {
+            self.context.arm_host_hold(&window);
         }
     }
 
@@ -43,7 +43,7 @@ impl Window {
     /// window are not held.
     pub async fn wait_for_held_host(&self) -> Option<HeldHost> {
         let window = self.context.published.borrow().window.clone()?;
-        let hold = self.hold_of(&window);
+        let hold = self.context.hold_of(&window);
         if !self.context.holds_new_hosts.load(Ordering::Relaxed) || !hold.is_installed() {
             return None;
         }
@@ -59,8 +59,22 @@ impl Window {
         }
         Some(HeldHost { hold, pid })
     }
+}
+
+impl WindowContext {
+    /// Makes hosts of this window that start from now on wait, or not, as [`Window::hold_new_hosts`] was told last: no
+    /// window is published while one is refreshed.
+    pub fn arm_host_hold(&self, window: &LiveWindow) {
+        let hold = self.hold_of(window);
+        if !hold.is_installed() {
+            return;
+        }
+        if let Err(error) = hold.set_armed(self.holds_new_hosts.load(Ordering::Relaxed)) {
+            warn!("cannot hold extension hosts for their debug sessions: {error}");
+        }
+    }
 
     fn hold_of(&self, window: &LiveWindow) -> HostHold {
-        HostHold::of_launch(&self.context.paths.state, &window.session.launch_id)
+        HostHold::of_launch(&self.paths.state, &window.session.launch_id)
     }
 }

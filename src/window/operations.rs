@@ -136,6 +136,7 @@ async fn refresh_in_place(
 ) -> Result<LiveWindow, Vec<String>> {
     let Some(kind) = ready.config.window.kind else { return Err(Vec::new()) };
     let scope = change_scope(context, old, ready);
+    context.arm_host_hold(old);
     let refreshed = refresh_window(old, kind, scope, &|text| context.report_progress(text)).await?;
     let mut notes = save_launch(context, &refreshed.session, &ready.baseline);
     notes.extend(ready.config.notes.iter().cloned());
