@@ -209,8 +209,27 @@ pub fn run_command(mut command: Command) -> CommandOutput {
     CommandOutput { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
+/// How much of a supervisor's log is printed with a test that failed, in lines.
+const PRINTED_LOG_LINES: usize = 200;
+
+impl Sandbox {
+    /// Prints the end of the supervisor's log: the folder is removed with the test.
+    fn print_log(&self) {
+        let states = fs::read_dir(self.home.path().join("state/devtether")).into_iter().flatten();
+        for file in states.filter_map(Result::ok).map(|state| state.path().join("supervisor.log")) {
+            let text = fs::read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            let end = &lines[lines.len().saturating_sub(PRINTED_LOG_LINES)..];
+            eprintln!("the end of {}:\n{}", file.display(), end.join("\n"));
+        }
+    }
+}
+
 impl Drop for Sandbox {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.print_log();
+        }
         if self.workspace.is_dir() {
             self.tether(&["stop"]);
             self.tether(&["shutdown"]);
