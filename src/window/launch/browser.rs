@@ -29,6 +29,8 @@ pub const BROWSER_NAMES: &[&str] = &[
 ];
 /// How long the first page is waited for; the window counts as ready after this time.
 const FIRST_PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the empty page may take to answer before the first one is loaded all the same.
+const EMPTY_PAGE_TIMEOUT: Duration = Duration::from_secs(3);
 /// What the browser is started on.
 pub(super) const EMPTY_PAGE: &str = "about:blank";
 pub(super) const PORT_FILE: &str = "DevToolsActivePort";
@@ -74,6 +76,9 @@ pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindo
 /// Loads the first page, and waits until it has been parsed and its module scripts have run; returns why it cannot be
 /// loaded. A page that is slow is no reason to fail: the window runs.
 async fn load_first_page(page: &PageConnection, url: &str) -> Result<Option<String>> {
+    // Once the empty page answers, it has enabled its events. Where it is left before that, Chromium enables them only after
+    // the next document has been loaded, and the end of that document's request is never reported.
+    let _ = evaluate_expression(page, "0", EMPTY_PAGE_TIMEOUT).await;
     let loading = async {
         match navigate_page(page, url).await {
             // A page that does not respond, or is gone: the window runs.
