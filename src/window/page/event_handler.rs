@@ -48,7 +48,9 @@ fn record_event(event: &CdpEvent, state: &PageState) {
 
 fn handle_frame_received(event: &CdpEvent, state: &PageState) {
     if let Some(received) = event.parse_as::<WebSocketFrameReceived>("Network.webSocketFrameReceived") {
-        state.targets().server_updates.record_frame(now_ms(), &received.response.payload_data);
+        if state.targets().server_updates.record_frame(now_ms(), &received.response.payload_data) {
+            state.history.forget_failed_script();
+        }
         state.notify_changed();
     }
 }
@@ -124,6 +126,7 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
             target.url = navigated.frame.url;
             target.crashed = false;
             targets.server_updates.record(now_ms(), ServerUpdate::Loaded);
+            state.history.forget_failed_script();
         }
     } else if matches!(event.method.as_str(), "Page.frameAttached" | "Page.frameDetached") {
         state.targets().invalidate_frames(Some(session));

@@ -62,6 +62,8 @@ pub struct NetworkLog {
     completed: Ring<RecordedRequest>,
     /// Oldest first.
     in_flight: VecDeque<RequestInFlight>,
+    /// The URL and HTTP status of the newest script that its server failed to make, while nothing newer is known.
+    failed_script: Option<(String, u16)>,
 }
 
 /// Session and request id; request ids are unique only within a target.
@@ -76,7 +78,7 @@ struct RequestInFlight {
 
 impl Default for NetworkLog {
     fn default() -> Self {
-        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: VecDeque::new() }
+        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: VecDeque::new(), failed_script: None }
     }
 }
 
@@ -88,8 +90,17 @@ impl NetworkLog {
 
     /// The newest script that was requested at or after `since` (epoch milliseconds), and that its server failed to make.
     pub fn failed_script(&self, since: u64) -> Option<&RecordedRequest> {
-        let has_failed = |it: &&RecordedRequest| it.kind == "Script" && it.status.is_some_and(|status| status >= 500);
-        self.completed.iter().rev().filter(|it| it.at >= since).find(has_failed)
+        self.completed.iter().rev().filter(|it| it.at >= since).find(|it| is_failed_script(it))
+    }
+
+    /// The script that its server failed to make, and the HTTP status; until [`NetworkLog::forget_failed_script`].
+    pub fn latest_failed_script(&self) -> Option<&(String, u16)> {
+        self.failed_script.as_ref()
+    }
+
+    /// Forgets a failed script: another document was loaded, or its server has told something since.
+    pub fn forget_failed_script(&mut self) {
+        self.failed_script = None;
     }
 
     /// The requests in flight, oldest first.
@@ -109,6 +120,10 @@ impl NetworkLog {
             if let Some(pending) = self.in_flight.iter_mut().find(|pending| pending.key == key) {
                 apply_response(&mut pending.request, &received.response);
                 pending.request.kind = received.kind.unwrap_or_default();
+                if is_failed_script(&pending.request) {
+                    let status = pending.request.status.unwrap_or_default();
+                    self.failed_script = Some((pending.request.url.clone(), status));
+                }
             }
         } else if let Some(finished) = event.parse_as::<LoadingFinished>("Network.loadingFinished") {
             let bytes = finished.encoded_data_length.max(0.0) as u64;
@@ -176,6 +191,11 @@ impl NetworkLog {
             self.completed.push(RecordedRequest { failure: Some(why.to_owned()), ..request });
         }
     }
+}
+
+/// Whether its server failed to make a script.
+fn is_failed_script(request: &RecordedRequest) -> bool {
+    request.kind == "Script" && request.status.is_some_and(|status| status >= 500)
 }
 
 fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
@@ -280,6 +300,21 @@ mod tests {
         let urls: Vec<String> = all(&network).into_iter().map(|it| it.url).collect();
         let expect = ["ws://x/?tkn=…", "http://x/file?path=a&tkn=…&b=1#c", "http://x/?u=%2F%3Ftkn%3D…%26tkn%3D…"];
         assert_eq!(urls, expect);
+    }
+
+    #[test]
+    fn a_script_that_its_server_failed_to_make_is_kept_until_it_is_forgotten() {
+        let mut network = NetworkLog::default();
+        for (id, kind, status) in
+            [("1", "Script", 200), ("2", "Script", 500), ("3", "Fetch", 500), ("4", "Script", 404)]
+        {
+            record(&mut network, "requestWillBeSent", sent(id, &format!("http://x/{id}"), json!({"type": kind})));
+            let response = json!({"status": status, "mimeType": "text/javascript"});
+            record(&mut network, "responseReceived", json!({"requestId": id, "type": kind, "response": response}));
+        }
+        assert_eq!(network.latest_failed_script(), Some(&("http://x/2".to_owned(), 500)));
+        network.forget_failed_script();
+        assert_eq!(network.latest_failed_script(), None);
     }
 
     #[test]

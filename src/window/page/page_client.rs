@@ -99,9 +99,10 @@ impl PageClient {
         self.state.targets().server_updates.has_channel
     }
 
-    /// The error that a dev server has told a page, while nothing newer has followed.
+    /// The error that a dev server has told a page, or the script that it failed to make, while nothing newer has followed.
     pub fn server_error(&self) -> Option<String> {
-        self.state.targets().server_updates.latest_error().map(str::to_owned)
+        let told = self.state.targets().server_updates.latest_error().map(str::to_owned);
+        told.or_else(|| self.history().describe_latest_failed_script().filter(|_| self.has_server_channel()))
     }
 
     /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.

@@ -55,13 +55,14 @@ struct FrameError {
 }
 
 impl ServerUpdates {
-    /// Records a frame of a WebSocket that was received at `at` (epoch milliseconds).
-    pub fn record_frame(&mut self, at: u64, payload: &str) {
+    /// Records a frame of a WebSocket that was received at `at` (epoch milliseconds); returns whether it is an update.
+    pub fn record_frame(&mut self, at: u64, payload: &str) -> bool {
         if payload.len() > MAX_FRAME || !payload.starts_with('{') {
-            return;
+            return false;
         }
-        let Ok(frame) = serde_json::from_str::<UpdateFrame>(payload) else { return };
-        let Some(name) = [&frame.kind, &frame.action].into_iter().flatten().find_map(Value::as_str) else { return };
+        let Ok(frame) = serde_json::from_str::<UpdateFrame>(payload) else { return false };
+        let name = [&frame.kind, &frame.action].into_iter().flatten().find_map(Value::as_str);
+        let Some(name) = name else { return false };
         let update = match name {
             "connected" | "hot" | "liveReload" | "hash" | "turbopack-connected" | "isrManifest" => None,
             "invalid" | "building" => Some(ServerUpdate::Building),
@@ -82,10 +83,12 @@ impl ServerUpdates {
                 Some(ServerUpdate::Updated)
             }
             "error" | "errors" | "sync" => Some(ServerUpdate::Failed(frame.error_text())),
-            _ => return,
+            _ => return false,
         };
         (self.has_channel, self.told_at) = (true, at);
+        let is_update = update.is_some();
         update.into_iter().for_each(|update| self.record(at, update));
+        is_update
     }
 
     /// Records an update.
