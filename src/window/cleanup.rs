@@ -8,6 +8,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::time::Instant;
+use tracing::debug;
+
 use super::launch_id::{is_launch_id, launch_id_of_scratch_dir, scratch_dir_of};
 use crate::error::{ErrorContext, Result};
 use crate::process::{self, Process, StopOutcome};
@@ -27,8 +30,11 @@ pub async fn stop_window(
     state_dir: &Path,
     grace: Duration,
 ) -> Result<StopOutcome> {
+    let began = Instant::now();
     let ended = process::stop_tree(process, request_close, grace).await;
+    debug!("closing the window: its main process and their tree have ended after {:.0?}", began.elapsed());
     let cleaned = clean_up_launch(launch_id, state_dir).await;
+    debug!("closing the window: its other programs and its folder are gone after {:.0?}", began.elapsed());
     let ended = ended.doing(|| format!("cannot end the window's process {}", process.pid()))?;
     cleaned.map(|()| ended)
 }

@@ -215,6 +215,8 @@ impl LiveWindow {
         // The workbench knows of an extension before its host does, but may still be at work in the same turn.
         if has_waited {
             self.is_responsive(PAGE_TURN_TIMEOUT).await;
+            let elapsed = now_ms().saturating_sub(self.session.debug_window_started_at);
+            debug!("launching the window: its extensions are loaded after {elapsed}ms");
         }
     }
 

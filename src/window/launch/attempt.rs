@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tracing::debug;
 
 use crate::cdp::Endpoint;
 use crate::clock::now_ms;
@@ -96,6 +97,12 @@ impl<'a> LaunchAttempt<'a> {
         let output = output_file_of(&plan.state_dir, &plan.launch_id);
         let (started, started_at_ms) = (Mutex::default(), now_ms());
         Ok(LaunchAttempt { plan, boot_id, started_at_ms, scratch, output, progress, started, completed: false })
+    }
+
+    /// Logs that the launch has come this far, and after what time.
+    pub fn log_moment(&self, what: &str) {
+        let elapsed = now_ms().saturating_sub(self.started_at_ms);
+        debug!("launching the window: {what} after {elapsed}ms");
     }
 
     /// The launched window; a kind adds the fields that only it has.

@@ -60,10 +60,12 @@ pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindo
     attempt.report_progress("loading the first page");
     let loading = async {
         let page = attempt.connect_to_page(&launched.endpoint).await?;
+        attempt.log_moment("its page is connected to");
         let failure = if url == EMPTY_PAGE { None } else { load_first_page(&page, url).await? };
         Ok((page, failure))
     };
     let (page, failure) = browser.wait_for("loaded the first page", loading).await?;
+    attempt.log_moment("the first page has loaded");
     match failure {
         Some(reason) => Err(Error::other(format!("cannot load {url} in the window"))
             .because(reason)
@@ -123,6 +125,7 @@ pub async fn start_browser<'a>(
     let browser = attempt.spawn("the browser", command_line(attempt, &program, &profile, args, url))?;
     let port = browser.wait_for("opened its debugging port", wait_for_port_file(&profile)).await;
     let port = port.map_err(|error| explain_used_profile(error, &profile))?;
+    attempt.log_moment("the browser listens");
     let endpoint = browser.wait_for_endpoint("answered on its debugging port", port).await?;
     let launched = attempt.launched_window(browser.process.clone(), endpoint);
     Ok((browser, LaunchedWindow { user_data_dir: Some(profile), ..launched }))

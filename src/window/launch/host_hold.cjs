@@ -18,6 +18,8 @@ const PAUSE_MS = 4;
 
 // What this process starts does not inherit it.
 process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
+// Node keeps compiled code there from launch to launch, where it is new enough to.
+if (isMainThread) require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
 if (isMainThread) process.argv.includes(HOST_FLAG) ? holdHost() : addToHosts();
 
 // The server starts its hosts with `fork`, and chooses their flags itself.

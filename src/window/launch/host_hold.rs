@@ -3,15 +3,17 @@
 //!
 //! ```text
 //! <scratch>/host-hold/
-//!   hook.cjs     loaded by the VS Code server, which makes each extension host load it
-//!   armed        the PID of the supervisor: a host that starts now waits
-//!   held-<pid>   a host that waits; it goes on when the file is removed, and removes it when it goes on by itself
+//!   hook.cjs       loaded by the VS Code server, which makes each extension host load it
+//!   compile-cache  a link to the folder of `compile_cache`, which both use
+//!   armed          the PID of the supervisor: a host that starts now waits
+//!   held-<pid>     a host that waits; it goes on when the file is removed, and removes it when it goes on by itself
 //! ```
 //! A host goes on by itself when the supervisor is gone, or after 20 s (`host_hold.cjs`). A desktop VS Code
 //! is not held: Electron loads no such script.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorContext, Result};
@@ -31,10 +33,11 @@ impl HostHold {
         HostHold { folder: scratch_dir_of(state, launch_id).join("host-hold") }
     }
 
-    /// Writes the hook below the existing scratch folder; returns its path.
-    pub fn install(&self) -> Result<PathBuf> {
+    /// Writes the hook below the existing scratch folder, with a link to the folder of the compile cache; returns its path.
+    pub fn install(&self, compile_cache: &Path) -> Result<PathBuf> {
         let hook = self.hook();
-        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&hook, HOOK));
+        let link = || symlink(compile_cache, self.folder.join("compile-cache"));
+        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&hook, HOOK)).and_then(|()| link());
         written.doing(|| format!("cannot write {}", hook.display()))?;
         Ok(hook)
     }
@@ -98,7 +101,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let hold = HostHold::of_launch(state.path(), "abcdefgh");
         assert!(!hold.is_installed() && hold.set_armed(false).is_ok());
-        hold.install().unwrap();
+        hold.install(state.path()).unwrap();
         hold.set_armed(true).unwrap();
         assert_eq!(fs::read_to_string(hold.folder.join("armed")).unwrap(), std::process::id().to_string());
         for pid in [7, 8] {

@@ -30,8 +30,11 @@ pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> 
     argv.extend(attempt.plan.settings.args.iter().map(OsString::from));
     let node = attempt.spawn("node", argv)?;
     let port = node.wait_for("opened its inspector", attempt.wait_for_line(parse_inspector_port)).await?;
+    attempt.log_moment("the inspector listens");
     let endpoint = node.wait_for_endpoint("answered on its inspector", port).await?;
+    attempt.log_moment("the inspector answers");
     node.wait_for("run its script", wait_for_first_turn(&endpoint)).await?;
+    attempt.log_moment("the script's first turn has ended");
     Ok(LaunchedWindow { inspector_port: Some(port), ..attempt.launched_window(node.process, endpoint) })
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path, repeat_while_busy};
 use super::browser::{EMPTY_PAGE, start_browser};
+use super::compile_cache::prepare_compile_cache;
 use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
 use super::development_folder::development_path;
@@ -46,7 +47,11 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
-    let opened = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port));
+    let opened = async {
+        let port = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port)).await?;
+        attempt.log_moment("the VS Code server listens");
+        Ok(port)
+    };
     let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args))?;
     let development = development_path(&host_args.extensions, &attempt.scratch)?;
     let url = workbench_url(port, &host_args, &development, find_free_port()?);
@@ -95,7 +100,7 @@ fn server_command_line(
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;
     let hold = HostHold::of_launch(&attempt.plan.state_dir, &attempt.plan.launch_id);
-    let hook = hold.install()?;
+    let hook = hold.install(&prepare_compile_cache(&attempt.plan.state_dir)?)?;
     hold.set_armed(attempt.plan.holds_hosts).doing(|| "cannot hold the extension host".to_owned())?;
     let [node, server_main] = programs.map(OsString::from);
     let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];
@@ -158,7 +163,9 @@ async fn load_workbench(
     repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
     repeat_while_busy(|| install_workbench_script(&page)).await?;
     repeat_while_busy(|| navigate_page(&page, url)).await?;
+    attempt.log_moment("the workbench begins to load");
     wait_for_title(&page, attempt.deadline()).await?;
+    attempt.log_moment("the workbench shows its title");
     // The server has replaced it by one that expires sooner.
     repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
     Ok(page)
@@ -184,6 +191,7 @@ pub async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result
 async fn wait_for_inspector(attempt: &LaunchAttempt<'_>, server: &Process) -> Result<u16> {
     let port = attempt.wait_for_line(parse_inspector_port).await?;
     discover_owned_endpoint(server, port).await?;
+    attempt.log_moment("the extension host's inspector answers");
     Ok(port)
 }
 
