@@ -69,17 +69,12 @@ async fn n10_the_first_command_after_the_start_is_the_extensions_own() {
         until(&agent, "window_snapshot", json!({}), line).await;
     }
     // With the flag that such a window needs, VS Code shows no notification by itself.
-    let shown = text(&agent.ask("window_snapshot", json!({})).await);
-    agent
-        .ask("window_input", json!({"actions": [{"do": "click", "ref": find(&shown, "button \"Notifications\"")}]}))
-        .await;
+    click_element(&agent, "button \"Notifications\"").await;
     for line in ["button \"Accept\"", "button \"Decline\""] {
         until(&agent, "window_snapshot", json!({}), line).await;
     }
     // What an extension writes goes through a native module that code-server brings as source only: another channel.
-    let channels = text(&agent.ask("window_snapshot", json!({})).await);
-    let choose = json!({"actions": [{"do": "click", "ref": find(&channels, "option \"Window\"")}]});
-    agent.ask("window_input", choose).await;
+    click_element(&agent, "option \"Window\"").await;
     let shown = until(&agent, "window_snapshot", json!({}), "textbox \"Window - Output\"").await;
     let panel = shown.split("Window - Output\"").nth(1).unwrap_or_else(|| panic!("{shown}"));
     // The newest lines, without numbers.
@@ -91,6 +86,18 @@ async fn n10_the_first_command_after_the_start_is_the_extensions_own() {
     }
     until(&agent, "window_console", json!({"limit": 200, "filter": "workbench"}), "Creating a socket").await;
     agent.leave().await;
+}
+
+/// Clicks on the element of a line of the snapshot, again where it was drawn anew between the snapshot and the click.
+async fn click_element(agent: &McpClient, words: &str) {
+    for _ in 0..10 {
+        let shown = text(&agent.ask("window_snapshot", json!({})).await);
+        let click = json!({"actions": [{"do": "click", "ref": find(&shown, words)}]});
+        if agent.ask("window_input", click).await.is_error != Some(true) {
+            return;
+        }
+    }
+    panic!("{words} cannot be clicked on");
 }
 
 #[tokio::test]
