@@ -188,7 +188,7 @@ async fn recover_and_follow(window: Window, sessions: SessionRegistry, followers
     };
     window.wait_for_search().await;
     let generation = window.watch().borrow().generation;
-    // The window that was found has not been told yet.
+    // There was no window to arm before.
     window.hold_new_hosts(may_sessions_return(&sessions));
     sessions.recover_sessions(&now).await;
     for managed in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {

@@ -216,7 +216,7 @@ impl LiveWindow {
         if has_waited {
             self.is_responsive(PAGE_TURN_TIMEOUT).await;
             let elapsed = now_ms().saturating_sub(self.session.debug_window_started_at);
-            debug!("launching the window: its extensions are loaded after {elapsed}ms");
+            debug!("the extensions of the window are loaded, {elapsed}ms after its launch or refresh");
         }
     }
 

@@ -18,9 +18,11 @@ const PAUSE_MS = 4;
 
 // What this process starts does not inherit it.
 process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
-// Node keeps compiled code there from launch to launch, where it is new enough to.
-if (isMainThread) require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
-if (isMainThread) process.argv.includes(HOST_FLAG) ? holdHost() : addToHosts();
+if (isMainThread) {
+  // Compiled code is kept from launch to launch. A Node before 22.1 cannot keep it.
+  require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
+  process.argv.includes(HOST_FLAG) ? holdHost() : addToHosts();
+}
 
 // The server starts its hosts with `fork`, and chooses their flags itself.
 function addToHosts() {

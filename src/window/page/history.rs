@@ -128,20 +128,13 @@ impl PageHistory {
     }
 
     /// The script that a server has failed to make, and how, while nothing newer is known of the page.
-    pub(super) fn describe_latest_failed_script(&self) -> Option<String> {
-        lock(&self.network).latest_failed_script().map(|(url, status)| format!("{url}: HTTP {status}"))
+    pub(super) fn describe_failed_script(&self) -> Option<String> {
+        lock(&self.network).failed_script().map(|(url, status)| format!("{url}: HTTP {status}"))
     }
 
     /// Forgets a script that a server has failed to make.
     pub(super) fn forget_failed_script(&self) {
         lock(&self.network).forget_failed_script();
-    }
-
-    /// The script that a server has failed to make since then (epoch ms), and how.
-    pub(super) fn describe_failed_script(&self, since: u64) -> Option<String> {
-        let network = lock(&self.network);
-        let failed = network.failed_script(since)?;
-        Some(format!("{}: HTTP {}", failed.url, failed.status.unwrap_or_default()))
     }
 
     /// The cutoffs for a connection that is opened now.

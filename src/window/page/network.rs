@@ -88,13 +88,8 @@ impl NetworkLog {
         self.completed.read(query)
     }
 
-    /// The newest script that was requested at or after `since` (epoch milliseconds), and that its server failed to make.
-    pub fn failed_script(&self, since: u64) -> Option<&RecordedRequest> {
-        self.completed.iter().rev().filter(|it| it.at >= since).find(|it| is_failed_script(it))
-    }
-
-    /// The script that its server failed to make, and the HTTP status; until [`NetworkLog::forget_failed_script`].
-    pub fn latest_failed_script(&self) -> Option<&(String, u16)> {
+    /// The newest script that its server failed to make, and the HTTP status; until [`NetworkLog::forget_failed_script`].
+    pub fn failed_script(&self) -> Option<&(String, u16)> {
         self.failed_script.as_ref()
     }
 
@@ -312,9 +307,9 @@ mod tests {
             let response = json!({"status": status, "mimeType": "text/javascript"});
             record(&mut network, "responseReceived", json!({"requestId": id, "type": kind, "response": response}));
         }
-        assert_eq!(network.latest_failed_script(), Some(&("http://x/2".to_owned(), 500)));
+        assert_eq!(network.failed_script(), Some(&("http://x/2".to_owned(), 500)));
         network.forget_failed_script();
-        assert_eq!(network.latest_failed_script(), None);
+        assert_eq!(network.failed_script(), None);
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl PageClient {
     /// The error that a dev server has told a page, or the script that it failed to make, while nothing newer has followed.
     pub fn server_error(&self) -> Option<String> {
         let told = self.state.targets().server_updates.latest_error().map(str::to_owned);
-        told.or_else(|| self.history().describe_latest_failed_script().filter(|_| self.has_server_channel()))
+        told.or_else(|| self.history().describe_failed_script().filter(|_| self.has_server_channel()))
     }
 
     /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.

@@ -80,7 +80,7 @@ async fn find_load_error(client: &PageClient, since: u64) -> Option<ServerUpdate
         targets.server_updates.newest(since).filter(|update| matches!(update, ServerUpdate::Failed(_)))
     });
     // After the response the server tells why.
-    let script = client.history().describe_failed_script(since);
+    let script = client.history().describe_failed_script();
     let within = if script.is_some() { CONNECT_TIMEOUT } else { Duration::ZERO };
     timeout(within, told).await.ok().or(script.map(ServerUpdate::Failed))
 }

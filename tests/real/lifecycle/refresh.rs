@@ -81,6 +81,9 @@ fn each_edit_of_an_extension_is_answered_by_its_new_code_and_the_page_stays() {
         (&after["inspectorPort"], &after["startedAt"])
     );
     assert_eq!(sandbox.json(&["evaluate", "kept"])["value"], "state of the page");
+    // What the hosts have compiled is kept for the next ones: a folder for each version of Node.
+    let state = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
+    assert_ne!(std::fs::read_dir(state.join("compile-cache")).unwrap().count(), 0);
 }
 
 #[test]
