@@ -154,6 +154,8 @@ pub async fn connect_stream(
         check_socket_owner(&socket)?;
         let stream = match UnixStream::connect(&socket).await {
             Ok(stream) => stream,
+            // It exited before it accepted the connection.
+            Err(cause) if cause.kind() == io::ErrorKind::ConnectionReset => continue,
             Err(cause) if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 return Err(unreachable_error(paths, &socket).because(cause));
             }
@@ -302,4 +304,31 @@ fn daemon_command(program: &Path, paths: &SupervisorPaths) -> tokio::process::Co
         });
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_supervisor_that_exits_before_it_accepts_the_connection_is_one_that_does_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let paths = SupervisorPaths {
+            workspace: path("workspace"),
+            socket: path("socket"),
+            lock: path("lock"),
+            workspace_lock: path("workspace.lock"),
+            starting_lock: path("starting.lock"),
+            state: path("state"),
+        };
+        let listener = UnixListener::bind(&paths.socket).unwrap();
+        let client = InitializeParams::default();
+        // The connection is queued when the listener is closed.
+        let connecting = connect_stream(&paths, &client, IfNotRunning::Skip);
+        let (connected, ()) = tokio::join!(biased; connecting, async { drop(listener) });
+        assert!(connected.unwrap_or_else(|error| panic!("{error}")).is_none());
+    }
 }
