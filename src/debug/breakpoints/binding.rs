@@ -34,6 +34,8 @@ pub struct BindingTable {
     hits: HashMap<u32, u64>,
     /// All lines that were ever sent to a target, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
+    /// The adapter's ids in responses in no order, by target.
+    known_ids: HashSet<(usize, i64)>,
 }
 
 impl BindingTable {
@@ -60,6 +62,24 @@ impl BindingTable {
             let newest = newer.unwrap_or(response).clone();
             self.bindings.insert((target, *id), DapBreakpoint { id: response.id, ..newest });
         }
+    }
+
+    /// The adapter's id of a breakpoint that stands for these.
+    pub fn adapter_id(&self, target: usize, specs: &[u32]) -> Option<i64> {
+        specs.iter().find_map(|id| self.bindings.get(&(target, *id))?.id)
+    }
+
+    /// A response in any order to breakpoints that stand for these; at most one of them is new to the adapter.
+    pub fn record_unordered_response(&mut self, target: usize, sent: &[Vec<u32>], response: &[DapBreakpoint]) {
+        for specs in sent {
+            let known = self.adapter_id(target, specs);
+            let is_meant = |id: i64| known.map_or(!self.known_ids.contains(&(target, id)), |known| known == id);
+            match response.iter().find(|it| it.id.is_some_and(is_meant)) {
+                Some(found) => self.record_response(target, specs, &vec![found.clone(); specs.len()]),
+                None => self.record_refusal(target, specs, "the adapter does not report it"),
+            }
+        }
+        self.known_ids.extend(response.iter().filter_map(|it| Some((target, it.id?))));
     }
 
     /// The target does not take these breakpoints, for that reason.
@@ -104,6 +124,7 @@ impl BindingTable {
     pub fn remove_target(&mut self, target: usize) {
         self.bindings.retain(|(of, _), _| *of != target);
         self.lines.retain(|(of, _), _| *of != target);
+        self.known_ids.retain(|(of, _)| *of != target);
         self.begin_request(target);
     }
 
@@ -226,5 +247,27 @@ mod tests {
         assert_eq!(bindings.status(1), BindingStatus::Pending(Some("no class yet".into())));
         bindings.remove_breakpoint(1);
         assert_eq!((bindings.status(1), bindings.hit_count(1)), (BindingStatus::Pending(None), 0));
+    }
+
+    #[test]
+    fn responses_in_no_order_are_told_apart_by_what_the_adapter_had_before() {
+        let mut bindings = BindingTable::default();
+        let unset = |id: i64| DapBreakpoint { id: Some(id), ..DapBreakpoint::default() };
+        let verified = BindingStatus::Verified { line: Some(3), column: None };
+        // Three on panics, which no spec stands for.
+        bindings.record_unordered_response(0, &[], &[unset(4), unset(5), unset(6)]);
+        bindings.record_unordered_response(0, &[vec![1, 2]], &[unset(4), unset(5), unset(6), reported(8, true, 3)]);
+        assert_eq!((bindings.status(1), bindings.status(2)), (verified.clone(), verified.clone()));
+        let one_more = [unset(9), unset(4), reported(8, true, 3), unset(6), unset(5)];
+        bindings.record_unordered_response(0, &[vec![3], vec![1, 2]], &one_more);
+        assert_eq!((bindings.adapter_id(0, &[3]), bindings.adapter_id(0, &[2, 1])), (Some(9), Some(8)));
+        assert_eq!(bindings.status(1), verified);
+        assert!(matches!(bindings.status(3), BindingStatus::Unbound(_)));
+        bindings.record_unordered_response(0, &[vec![3]], &[unset(4)]);
+        assert_eq!(bindings.status(3), BindingStatus::Unbound("the adapter does not report it".into()));
+        // Ids of an ended target are of another adapter's process.
+        bindings.remove_target(0);
+        bindings.record_unordered_response(0, &[vec![1]], &[reported(4, true, 3)]);
+        assert_eq!(bindings.status(1), verified);
     }
 }

@@ -9,11 +9,15 @@
 //! | `store` | all breakpoints; `breakpoints.json` in the state folder |
 //! | `merge` | breakpoints of several owners in one place, as one for the adapter |
 //! | `sync` | the requests that send them to a target |
+//! | `function_sync` | the ones of these for functions and panics |
+//! | `binding_request` | one request, and recording its response |
 //! | `binding` | the adapters' responses in one session |
 
 mod anchor;
 mod binding;
+mod binding_request;
 mod editor_breakpoints;
+pub(super) mod function_sync;
 mod list;
 mod merge;
 mod spec;

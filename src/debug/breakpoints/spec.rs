@@ -172,6 +172,12 @@ impl ExceptionSpec {
     pub fn is_empty(&self) -> bool {
         *self == ExceptionSpec::default()
     }
+
+    /// Whether the program has to stop at caught exceptions. A class may be caught or not: the program is stopped at all, and
+    /// continued automatically at the others.
+    pub fn needs_caught(&self) -> bool {
+        self.caught || (self.class.is_some() && !self.uncaught)
+    }
 }
 
 impl BreakpointSpec {

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
 
+use super::binding_request::request_bindings;
+use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
 use crate::dap::DapClient;
 use crate::dap::types::{
-    ConfigurationDoneArguments, DapBreakpoint, DapCapabilities, DapRequest, DapSource, DataBreakpoint,
-    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetBreakpointsResponse,
-    SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, SourceBreakpoint,
+    ConfigurationDoneArguments, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
+    SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SourceBreakpoint,
 };
 use crate::debug::session::requests::log_error;
 use crate::debug::session::target_handle::TargetHandle;
@@ -112,54 +113,6 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     }
 }
 
-/// Sends the function breakpoints, and that on panics. Skipped when the list is empty and none was `removed`.
-async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, removed: bool) {
-    let stored = target.shared.breakpoints.current();
-    let is_function = |spec: &&BreakpointSpec| spec.kind.function_name().is_some();
-    let all: Vec<&BreakpointSpec> = stored.breakpoints.iter().filter(is_function).collect();
-    let able = target.capabilities();
-    let panics = panic_breakpoints(&stored.exceptions, &able);
-    if all.is_empty() && panics.is_empty() && !removed {
-        return;
-    }
-    if !able.can("supportsFunctionBreakpoints") {
-        let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
-        return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
-    }
-    let (refused, all): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|spec| function_refusal_reason(spec, &able).is_some());
-    let function = |spec: &BreakpointSpec| {
-        let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
-        let name = spec.kind.function_name().unwrap_or_default();
-        FunctionBreakpoint { name, condition, hit_condition, log_message }
-    };
-    let merged = merge_specs(&all);
-    // Those on panics are behind the ones that have ids.
-    let breakpoints = merged.iter().map(|it| function(it.sent)).chain(panics).collect();
-    let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
-    request_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
-    for spec in refused {
-        target.record_refusal(&[spec.id], function_refusal_reason(spec, &able).unwrap_or_default());
-    }
-}
-
-/// The capability of our own adapter for Java: function breakpoints may be `Class:line`, and may have a log message.
-pub const CLASS_LINE_BREAKPOINTS: &str = "supportsClassLineBreakpoints";
-
-/// Why a breakpoint among those on functions is not sent.
-fn function_refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities) -> Option<&'static str> {
-    match &spec.kind {
-        _ if able.can(CLASS_LINE_BREAKPOINTS) => None,
-        BreakpointKind::ClassLine { .. } => {
-            Some("only Java has breakpoints by class and line: set one by file and line")
-        }
-        _ if spec.conditions.log_message.is_some() => {
-            Some("this adapter has no log points on functions: set one on a line")
-        }
-        _ => None,
-    }
-}
-
 /// Sends on which exceptions to stop.
 async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     let able = target.capabilities();
@@ -185,25 +138,6 @@ async fn send_data_breakpoints(client: &DapClient, target: &TargetHandle) {
     let each: Vec<Vec<u32>> = ids.iter().map(|id| vec![*id]).collect();
     request_bindings(client, target, &each, &SetDataBreakpointsArguments { breakpoints }).await;
     target.change_bindings(|state| state.bindings.explain_refused_watchpoints(target.id, &ids));
-}
-
-/// Sends a request with breakpoints, in this order, and records how the target has bound those that each stands for.
-async fn request_bindings<R: DapRequest<Response = SetBreakpointsResponse>>(
-    client: &DapClient,
-    target: &TargetHandle,
-    ids: &[Vec<u32>],
-    request: &R,
-) {
-    target.shared.with_state(|state| state.bindings.begin_request(target.id));
-    match client.request(request, target.shared.request_timeout).await {
-        Ok(it) => {
-            let bound = ids.iter().zip(&it.breakpoints);
-            let (ids, bound): (Vec<u32>, Vec<DapBreakpoint>) =
-                bound.flat_map(|(ids, bound)| ids.iter().map(|id| (*id, bound.clone()))).unzip();
-            target.change_bindings(|state| state.bindings.record_response(target.id, &ids, &bound));
-        }
-        Err(error) => target.record_refusal(&ids.concat(), &error.to_string()),
-    }
 }
 
 /// Why a line breakpoint is not sent. An adapter that does not support a condition would stop every time.
@@ -236,37 +170,12 @@ fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
 /// The exceptions of a spec at which an adapter cannot stop.
 pub fn unsupported_exceptions(spec: &ExceptionSpec, able: &DapCapabilities) -> Option<&'static str> {
     let lacks = |kinds| offered_filters(kinds, able).is_empty();
-    match (needs_caught_filter(spec) && lacks(CAUGHT), spec.uncaught && lacks(UNCAUGHT)) {
+    match (spec.needs_caught() && lacks(CAUGHT), spec.uncaught && lacks(UNCAUGHT)) {
         (true, true) => Some("exceptions"),
         (true, false) => Some("caught exceptions"),
         (false, true) => Some("uncaught exceptions"),
         (false, false) => None,
     }
-}
-
-/// A class may be caught or not: the program is stopped at all, and continued automatically at the others.
-fn needs_caught_filter(spec: &ExceptionSpec) -> bool {
-    spec.caught || (spec.class.is_some() && !spec.uncaught)
-}
-
-/// The function in which every panic of a Rust program ends, the caught ones too.
-pub const PANIC_FUNCTION: &str = "rust_panic";
-/// Its names. LLDB finds it in any namespace, gdb by its debug information (the second), or by its symbol: in Rust 1.95
-/// that is in a namespace (the third), before it was in none.
-const PANIC_FUNCTIONS: [&str; 3] = [PANIC_FUNCTION, "std::panicking::rust_panic", "__rustc::rust_panic"];
-
-/// Whether an adapter knows C++'s exceptions, and has no filter for Rust's panics: lldb-dap, gdb, and CodeLLDB with a program
-/// that it does not take for Rust's.
-fn has_no_panic_filter(able: &DapCapabilities) -> bool {
-    let offers = |name: &str| able.exception_breakpoint_filters.iter().any(|it| it.filter == name);
-    (offers("cpp_throw") || offers("throw")) && !offers("rust_panic") && able.can("supportsFunctionBreakpoints")
-}
-
-/// Stop at panics where the adapter has no filter for them. In a program without Rust they are never resolved.
-fn panic_breakpoints(spec: &ExceptionSpec, able: &DapCapabilities) -> Vec<FunctionBreakpoint> {
-    let is_wanted = needs_caught_filter(spec) || spec.uncaught;
-    let names = PANIC_FUNCTIONS.iter().filter(|_| is_wanted && has_no_panic_filter(able));
-    names.map(|name| FunctionBreakpoint { name: (*name).to_owned(), ..FunctionBreakpoint::default() }).collect()
 }
 
 /// The filters of the first group of which an adapter offers one.
@@ -279,7 +188,7 @@ fn offered_filters(kinds: &[&[&'static str]], able: &DapCapabilities) -> Vec<&'s
 /// The filters of an adapter for a spec: every adapter has its own.
 fn choose_filters(spec: &ExceptionSpec, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let mut chosen: Vec<String> = Vec::new();
-    for (is_set, kinds) in [(needs_caught_filter(spec), CAUGHT), (spec.uncaught, UNCAUGHT)] {
+    for (is_set, kinds) in [(spec.needs_caught(), CAUGHT), (spec.uncaught, UNCAUGHT)] {
         chosen.extend(offered_filters(kinds, able).into_iter().filter(|_| is_set).map(str::to_owned));
     }
     chosen.extend(spec.filters.iter().cloned());
@@ -356,25 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn n5_panics_stop_at_their_function_where_an_adapter_has_no_filter_for_them() {
-        let check = |offered: &[&str], caught: bool, can_set: bool, expect: bool| {
-            let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
-            let able = DapCapabilities {
-                exception_breakpoint_filters: offered.iter().map(filter).collect(),
-                others: [("supportsFunctionBreakpoints".to_owned(), can_set.into())].into_iter().collect(),
-            };
-            let spec = ExceptionSpec { caught, ..ExceptionSpec::default() };
-            assert_eq!(!panic_breakpoints(&spec, &able).is_empty(), expect, "{offered:?}");
-        };
-        check(&["cpp_catch", "cpp_throw"], true, true, true);
-        check(&["cpp_catch", "cpp_throw"], false, true, false);
-        check(&["catch", "throw"], true, true, true);
-        check(&["cpp_throw", "rust_panic"], true, true, false);
-        check(&["cpp_throw"], true, false, false);
-        check(&["raised", "uncaught"], true, true, false);
-    }
-
-    #[test]
     fn exceptions_at_which_an_adapter_cannot_stop_are_named() {
         let check = |offered: &[&str], caught: bool, uncaught: bool, expect: Option<&str>| {
             let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
@@ -427,15 +317,5 @@ mod tests {
         let able = DapCapabilities::default();
         assert_eq!(refusal_reason(&spec(1, None), &able), None);
         assert_eq!(refusal_reason(&spec(2, Some("x")), &able).as_deref(), Some("this adapter has no conditions"));
-
-        let mut class_line = spec(3, None);
-        assert_eq!(function_refusal_reason(&class_line, &able), None);
-        class_line.conditions.log_message = Some("hi".to_owned());
-        assert!(function_refusal_reason(&class_line, &able).unwrap().contains("no log points on functions"));
-        class_line.kind = BreakpointKind::ClassLine { class_name: "a.B".to_owned(), line: 7 };
-        assert!(function_refusal_reason(&class_line, &able).unwrap().contains("only Java"));
-        let others = [(CLASS_LINE_BREAKPOINTS.to_owned(), true.into())].into_iter().collect();
-        let able = DapCapabilities { others, ..DapCapabilities::default() };
-        assert_eq!(function_refusal_reason(&class_line, &able), None);
     }
 }

@@ -17,7 +17,7 @@ use super::target_handle::TargetHandle;
 use crate::dap::DapClient;
 use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 use crate::debug::breakpoints::BreakpointSpec;
-use crate::debug::breakpoints::sync::PANIC_FUNCTION;
+use crate::debug::breakpoints::function_sync::PANIC_FUNCTION;
 
 /// What happens at a stop.
 pub enum StopDecision {

@@ -7,12 +7,13 @@ use devtether::debug::breakpoints::BreakpointConditions;
 use devtether::debug::join::{SessionChoice, serve_editor};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{SessionRegistry, SessionRequest};
+use devtether::process::LAUNCH_ID;
 use serde_json::json;
 
 use super::dap_editor::{DapEditor, connect_port, wait_until_left};
 use super::programs::looping_program;
 use crate::support::rpc_client::RpcClient;
-use crate::support::{TEST_TIMEOUT, eventually};
+use crate::support::{TEST_TIMEOUT, carrying_prefix, eventually};
 
 const CYCLES: usize = 500;
 
@@ -64,7 +65,10 @@ async fn nothing_of_them_is_left_in_the_supervisor() {
 async fn no_task_of_them_is_left() {
     let Some(stage) = looping_program("debugpy") else { return };
     let workspace = stage.sandbox.workspace.clone();
-    let (sessions, driver) = SessionRegistry::open(None, &workspace, "join-cycles".to_owned(), |_| Default::default());
+    // The programs run under this process, not under the sandbox's supervisor: they are known by their launch ids.
+    let launch_id = format!("join-cycles-{}", std::process::id());
+    let programs = || carrying_prefix(LAUNCH_ID, &launch_id);
+    let (sessions, driver) = SessionRegistry::open(None, &workspace, launch_id.clone(), |_| Default::default());
     let driver = tokio::spawn(driver);
     let file = workspace.join(stage.file);
     let line = stage.line("STOP") as u32;
@@ -74,6 +78,7 @@ async fn no_task_of_them_is_left() {
     let request = SessionRequest { name: "app".to_owned(), debug_target, ..SessionRequest::default() };
     let managed = sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(managed.session.wait_for_stop(TEST_TIMEOUT).await.stop.is_some());
+    assert!(!programs().is_empty(), "the program is among them");
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.num_alive_tasks();
     for number in 0..CYCLES {
@@ -99,5 +104,5 @@ async fn no_task_of_them_is_left() {
     sessions.end_all().await;
     drop((managed, sessions));
     tokio::time::timeout(TEST_TIMEOUT, driver).await.unwrap().unwrap();
-    stage.nothing_is_left();
+    eventually("no program is left", || programs().is_empty().then_some(()));
 }
