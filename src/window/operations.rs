@@ -16,7 +16,7 @@ use super::build::{Build, CompletedBuild};
 use super::build_rounds::BuildRounds;
 use super::cleanup;
 use super::context::WindowContext;
-use super::launch::{self, LaunchedWindow, WindowLaunchPlan};
+use super::launch::{self, LaunchedWindow, WindowLaunchPlan, describe_missing_mains};
 use super::launch_id::{baseline_file_of, new_random_id};
 use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
@@ -139,6 +139,7 @@ async fn refresh_in_place(
     context.arm_host_hold(old);
     let refreshed = refresh_window(old, kind, scope, &|text| context.report_progress(text)).await?;
     let mut notes = save_launch(context, &refreshed.session, &ready.baseline);
+    notes.extend(describe_missing_mains(&refreshed.session.extensions));
     notes.extend(ready.config.notes.iter().cloned());
     context.set_baseline(&ready.tracker, Arc::clone(&ready.baseline)).await;
     context.history.record_launch();
@@ -269,6 +270,7 @@ async fn launch_new_window(
     let launched = launch::launch_window(&plan, |text| context.report_progress(text)).await?;
     let session = new_session(context, &plan, &launched);
     let mut notes = save_launch(context, &session, &baseline);
+    notes.extend(describe_missing_mains(&session.extensions));
     notes.extend(launched.notes.iter().cloned());
     notes.extend(config.notes.into_iter().chain(address_note));
     if let Err(error) = context.update_active_config(|active| active.running = config.configuration) {

@@ -4,17 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::attempt::LaunchAttempt;
-use crate::bounded_file::{self, Links};
+use super::extension_manifest::runs_in_web_worker;
 use crate::config::WEB_WORKER_KIND;
 use crate::error::{Error, ErrorContext, Result};
 
 /// VS Code's flag; may be repeated.
 const FLAG: &str = "--extensionDevelopmentPath";
-/// In bytes.
-const MAX_MANIFEST: u64 = 4 << 20;
 
 /// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,13 +53,6 @@ impl ExtensionHostArgs {
         let has_others = extensions.len() < self.extensions.len();
         (extensions, has_others.then(|| note.to_owned()))
     }
-}
-
-/// Whether VS Code runs an extension in a web worker by itself: it has a `browser` script, and no `main` one.
-fn runs_in_web_worker(folder: &Path) -> bool {
-    let text = bounded_file::read_text(&folder.join("package.json"), MAX_MANIFEST, Links::Follow).unwrap_or_default();
-    let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
-    manifest["browser"].is_string() && !manifest["main"].is_string()
 }
 
 /// The extensions in `args`, the folder or file to open, and the other words.

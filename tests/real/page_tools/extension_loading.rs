@@ -124,6 +124,10 @@ async fn n10_the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
         "{restarted:#}"
     );
 
+    std::fs::remove_file(sandbox.path("extension.js")).unwrap();
+    let restarted = agent.call("window_restart", json!({})).await;
+    assert!(notes(&restarted).contains("./extension.js\\\", does not exist"), "{restarted:#}");
+
     // An activation that has failed has ended.
     sandbox.write("extension.js", "exports.activate = () => { throw new Error('no such luck'); };");
     let restarted = agent.call("window_restart", json!({})).await;
