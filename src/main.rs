@@ -2,9 +2,21 @@
 
 use std::process::ExitCode;
 
+use devtether::display_text::escape_text;
+
 fn main() -> ExitCode {
+    exit_on_panic();
     ExitCode::from(devtether::frontends::cli::run_command_line(
         std::env::args_os(),
         devtether::supervisor::server::supervise,
     ))
+}
+
+/// Prints a panic and exits: a front end that lost one task would leave a call unanswered. The supervisor logs it instead.
+/// The release build cannot unwind.
+fn exit_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{}", escape_text(&format!("this is a bug of tether: {panic}")));
+        std::process::exit(101);
+    }));
 }
