@@ -1,5 +1,6 @@
 //! A running window: its session record, its process and its CDP connection.
 
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,6 +192,17 @@ impl LiveWindow {
         let (state, _) = host.watch_extensions().borrow().clone();
         // Of a window that ran before, nothing is said before it is known.
         if self.reconnected && state == ExtensionState::HostStarting { None } else { state.describe() }
+    }
+
+    /// Resolves once it is known that our own extension is not in the window; never where that is not found out.
+    pub async fn wait_for_missing_bridge(&self) {
+        let host = self.extension_host.as_ref().filter(|_| !self.session.extensions.is_empty());
+        let Some(mut states) = host.map(ExtensionHostConsole::watch_extensions) else { return pending().await };
+        let is_missing =
+            |(state, _): &(ExtensionState, Instant)| *state == ExtensionState::Loaded { has_bridge: false };
+        if states.wait_for(is_missing).await.is_err() {
+            pending().await
+        }
     }
 
     /// Waits until the extensions under development are registered and activated, no longer than each step of that may

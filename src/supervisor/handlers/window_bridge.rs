@@ -55,10 +55,10 @@ impl OperationHandler for WindowOutputParams {
 
 /// The bridge of the present window; that of one which was launched a moment ago is waited for.
 async fn find_bridge(context: &SupervisorContext) -> Result<Arc<ConnectedEditor>> {
-    let window = context.window.wait_for_search().await.window;
-    let session = window
-        .map(|window| window.session.clone())
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no debug window").hint("`tether start` starts it"))?;
+    let Some(window) = context.window.wait_for_search().await.window else {
+        return Err(Error::new(ErrorKind::NotFound, "there is no debug window").hint("`tether start` starts it"));
+    };
+    let session = &window.session;
     let connected = &context.editors.connected;
     // Watched before the first look, so that no connection is missed.
     let changed = connected.watch();
@@ -67,29 +67,30 @@ async fn find_bridge(context: &SupervisorContext) -> Result<Arc<ConnectedEditor>
         connected.find_newest(|editor| is_bridge(editor) && editor.launch_id.as_deref() == Some(&session.launch_id))
     };
     let age = crate::clock::now_ms().saturating_sub(session.debug_window_started_at);
-    let patience = CONNECT_TIMEOUT.saturating_sub(Duration::from_millis(age));
-    wait_for_bridge(find, changed, patience).await.ok_or_else(|| {
-        let error = Error::new(ErrorKind::NotFound, "cannot reach VS Code's side of the debug window");
-        let error = error.because("the tether extension (devtether.tether) does not run in it, or is not connected");
-        error.hint("install it there: `--install-extension tether.vsix`, or name its folder beside yours in `--extensionDevelopmentPath`")
-    })
+    let deadline = CONNECT_TIMEOUT.saturating_sub(Duration::from_millis(age));
+    let cause = tokio::select! {
+        biased;
+        found = timeout(deadline, wait_for_bridge(&find, changed)) => match found.ok().flatten().or_else(find) {
+            Some(bridge) => return Ok(bridge),
+            None => "the tether extension (devtether.tether) does not run in it, or is not connected",
+        },
+        () = window.wait_for_missing_bridge() => "the tether extension (devtether.tether) is not installed in it",
+    };
+    let error = Error::new(ErrorKind::NotFound, "cannot reach VS Code's side of the debug window").because(cause);
+    Err(error.hint(
+        "install it there: `--install-extension tether.vsix`, or name its folder beside yours in `--extensionDevelopmentPath`",
+    ))
 }
 
+/// `None` when no editor can connect any more.
 async fn wait_for_bridge(
-    mut find: impl FnMut() -> Option<Arc<ConnectedEditor>>,
+    find: impl Fn() -> Option<Arc<ConnectedEditor>>,
     mut changed: tokio::sync::watch::Receiver<u64>,
-    patience: Duration,
 ) -> Option<Arc<ConnectedEditor>> {
-    let waiting = async {
-        loop {
-            if let Some(bridge) = find() {
-                return Some(bridge);
-            }
-            changed.changed().await.ok()?;
+    loop {
+        if let Some(bridge) = find() {
+            return Some(bridge);
         }
-    };
-    match timeout(patience, waiting).await {
-        Ok(found) => found,
-        Err(_) => find(),
+        changed.changed().await.ok()?;
     }
 }

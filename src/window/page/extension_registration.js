@@ -1,9 +1,10 @@
-// Evaluated in VS Code's extension host, over its inspector: `(paths, report) => …`. Reports each change of how far the
-// extensions under development in `paths` are loaded, until all of them are and the workbench shows what they have done.
+// Evaluated in VS Code's extension host, over its inspector: `(paths, bridge, report) => …`. Reports each change of how far
+// the extensions under development in `paths` are loaded, until all of them are and the workbench shows what they have done;
+// then also that the host has no extension with the id `bridge`, if it has none.
 //
 // The host gives its API to whoever loads the module `vscode`; before it has started, there is no such module. There is
 // no event for the end of an activation, so the registry is looked at repeatedly, less often as time passes.
-((paths, report) => {
+((paths, bridge, report) => {
   const nodeModule = process.getBuiltinModule('module');
   const { realpathSync } = process.getBuiltinModule('fs');
   const timer = Symbol.for('devtether.extensionRegistration');
@@ -12,18 +13,22 @@
   const activatesItself = ({ main, activationEvents }) => typeof main === 'string'
     && Array.isArray(activationEvents) && activationEvents.some((event) => event === '*' || event === 'onStartupFinished');
 
-  // Several extensions under development are links in one folder.
-  function isLoadedFrom(extension, path) {
-    if (extension.extensionPath === path) return true;
-    try {
-      return realpathSync(extension.extensionPath) === path;
-    } catch {
-      return false; // removed meanwhile
+  // Several extensions under development are links in one folder. A path is resolved once: this delays the host's start.
+  const resolved = new Map();
+  function resolve(path) {
+    if (!resolved.has(path)) {
+      try {
+        resolved.set(path, realpathSync(path));
+      } catch {
+        resolved.set(path, path); // removed meanwhile
+      }
     }
+    return resolved.get(path);
   }
 
   function stateOf(path, all) {
-    const found = all.find((extension) => isLoadedFrom(extension, path));
+    const found = all.find(({ extensionPath }) => extensionPath === path)
+      ?? all.find(({ extensionPath }) => resolve(extensionPath) === path);
     if (!found) return { name: path, state: 'unregistered' };
     // `isActive` is true after a failed activation too: it has ended.
     const loaded = found.isActive || !activatesItself(found.packageJSON);
@@ -55,7 +60,9 @@
     const states = all ? paths.map((path) => stateOf(path, all)) : [];
     const text = JSON.stringify(states);
     if (states.length && states.every(({ state }) => state === 'loaded')) {
-      return whenProcessed(api, () => report(text));
+      const hasBridge = all.some(({ id }) => id.toLowerCase() === bridge);
+      const final = hasBridge ? states : [...states, { name: bridge, state: 'absent' }];
+      return whenProcessed(api, () => report(JSON.stringify(final)));
     }
     if (text !== last) report(last = text);
     delay = Math.min(delay * 1.02, 1000);

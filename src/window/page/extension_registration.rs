@@ -20,6 +20,8 @@ use crate::cdp::types::{AddBinding, DisableDebugger, EnableDebugger, Evaluate};
 use crate::cdp::{CdpClient, CdpError, CdpEvent, EventSubscription};
 
 const SCRIPT: &str = include_str!("extension_registration.js");
+/// The id of our own extension, in lower case: the bridge of a window.
+const BRIDGE: &str = "devtether.tether";
 /// The function in the host that reports.
 const BINDING: &str = "devtetherExtensions";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,7 +47,10 @@ pub enum ExtensionState {
     /// All are registered; the activation of these has not ended.
     Activating(Vec<String>),
     /// All are registered, and no activation at the start is pending.
-    Loaded,
+    Loaded {
+        /// Whether our own extension is registered too.
+        has_bridge: bool,
+    },
     /// It cannot be found out, for this reason.
     Unknown(String),
 }
@@ -58,14 +63,14 @@ impl ExtensionState {
             ExtensionState::HostEnded => Some(since + RESTART_TIMEOUT),
             ExtensionState::Unregistered(_) => Some(since + REGISTRATION_TIMEOUT),
             ExtensionState::Activating(_) => Some(since + ACTIVATION_TIMEOUT),
-            ExtensionState::Loaded | ExtensionState::Unknown(_) => None,
+            ExtensionState::Loaded { .. } | ExtensionState::Unknown(_) => None,
         }
     }
 
     /// What is waited for, or why it is not known; `None` when everything is loaded.
     pub fn describe(&self) -> Option<String> {
         Some(match self {
-            ExtensionState::Loaded => return None,
+            ExtensionState::Loaded { .. } => return None,
             ExtensionState::HostStarting => "extension not loaded yet: the extension host is still starting".to_owned(),
             ExtensionState::HostEnded => {
                 "extension not loaded: the extension host has ended, and VS Code has not started it \
@@ -107,7 +112,7 @@ pub async fn install_registration_script(
     let paths = serde_json::to_string(extensions).unwrap_or_default();
     // No promise: Node may exit meanwhile, and V8 collects promises that it awaits.
     let install = Evaluate {
-        expression: format!("{SCRIPT}({paths}, globalThis.{BINDING})"),
+        expression: format!("{SCRIPT}({paths}, {BRIDGE:?}, globalThis.{BINDING})"),
         return_by_value: true,
         ..Evaluate::default()
     };
@@ -156,7 +161,7 @@ pub fn parse_report(event: &CdpEvent) -> Option<ExtensionState> {
         () if reported.is_empty() => ExtensionState::HostStarting,
         () if !unregistered.is_empty() => ExtensionState::Unregistered(unregistered),
         () if !activating.is_empty() => ExtensionState::Activating(activating),
-        () => ExtensionState::Loaded,
+        () => ExtensionState::Loaded { has_bridge: names_in("absent").is_empty() },
     })
 }
 
@@ -178,7 +183,9 @@ mod tests {
         };
         check("[]", Some(ExtensionState::HostStarting));
         check("{", None);
-        check(&states(&[("a.b", "loaded")]), Some(ExtensionState::Loaded));
+        check(&states(&[("a.b", "loaded")]), Some(ExtensionState::Loaded { has_bridge: true }));
+        let without = states(&[("a.b", "loaded"), (BRIDGE, "absent")]);
+        check(&without, Some(ExtensionState::Loaded { has_bridge: false }));
         let two = states(&[("a.b", "activating"), ("a.c", "loaded")]);
         check(&two, Some(ExtensionState::Activating(vec!["a.b".into()])));
         let both = states(&[("a.b", "activating"), ("/c", "unregistered")]);
@@ -190,6 +197,6 @@ mod tests {
         let names = vec!["a\n\"b".to_owned(); 9];
         let text = ExtensionState::Activating(names).describe().unwrap();
         assert!(text.contains(r#""a\n\"b", "#) && text.contains(" and 4 more has not ended"), "{text}");
-        assert_eq!(ExtensionState::Loaded.describe(), None);
+        assert_eq!(ExtensionState::Loaded { has_bridge: true }.describe(), None);
     }
 }

@@ -133,6 +133,10 @@ async fn n10_the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
     let restarted = agent.call("window_restart", json!({})).await;
     assert!(!notes(&restarted).contains("not loaded"), "{restarted:#}");
     until(&agent, "window_console", json!({"filter": "no such luck"}), "Activating extension").await;
+
+    // Nothing is waited for that is known not to come.
+    let refused = text(&agent.ask("window_output", json!({})).await);
+    assert!(refused.contains("the tether extension (devtether.tether) is not installed in it"), "{refused}");
     agent.leave().await;
 }
 
