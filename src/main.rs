@@ -16,7 +16,7 @@ fn main() -> ExitCode {
 /// The release build cannot unwind.
 fn exit_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
-        eprintln!("{}", escape_text(&format!("this is a bug of tether: {panic}")));
+        eprintln!("{}", escape_text(&format!("this is a bug of tether; please report it with this text: {panic}")));
         std::process::exit(101);
     }));
 }

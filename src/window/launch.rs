@@ -19,8 +19,8 @@
 //!
 //! Closing and starting take 0.4 s together; the rest is VS Code's. Measured by hand, kept caches of the browser save 0.6 s of
 //! it, and only on the same port; a workbench without its AI features 0.15 s, without git 0.3 s more: neither is worth a
-//! window that differs. Compiled code of the hosts is kept (`compile_cache`): where edits follow each other at once, a restart
-//! of the host alone answers after 0.9 s, and after 1.25 s without.
+//! window that differs. Compiled code of the hosts is kept (`compile_cache`): with it a restart of the host alone answers
+//! after 0.9 to 1.2 s, without it after 1.25 to 1.4 s.
 
 mod attempt;
 mod browser;

@@ -1,24 +1,48 @@
-//! One request with breakpoints, whose response lists them in the order of the request.
+//! One request with breakpoints: sends it, and records how the target has bound them.
 
+use super::binding::BindingTable;
 use crate::dap::DapClient;
 use crate::dap::types::{DapBreakpoint, DapRequest, SetBreakpointsResponse};
 use crate::debug::session::target_handle::TargetHandle;
 
-/// Sends a request with breakpoints, in this order, and records how the target has bound those that each stands for.
+/// Of an adapter whose response is in the order of the request. Each breakpoint of it stands for those with its `ids`.
 pub async fn request_bindings<R: DapRequest<Response = SetBreakpointsResponse>>(
     client: &DapClient,
     target: &TargetHandle,
     ids: &[Vec<u32>],
     request: &R,
 ) {
+    send_and_record(client, target, ids, request, |bindings, response| {
+        let bound = ids.iter().zip(response);
+        let (ids, bound): (Vec<u32>, Vec<DapBreakpoint>) =
+            bound.flat_map(|(ids, bound)| ids.iter().map(|id| (*id, bound.clone()))).unzip();
+        bindings.record_response(target.id, &ids, &bound);
+    })
+    .await;
+}
+
+/// As [`request_bindings`], of an adapter whose response is in no order; at most one breakpoint is new to it.
+pub async fn request_unordered_bindings<R: DapRequest<Response = SetBreakpointsResponse>>(
+    client: &DapClient,
+    target: &TargetHandle,
+    ids: &[Vec<u32>],
+    request: &R,
+) {
+    let record =
+        |bindings: &mut BindingTable, response: &[_]| bindings.record_unordered_response(target.id, ids, response);
+    send_and_record(client, target, ids, request, record).await;
+}
+
+async fn send_and_record<R: DapRequest<Response = SetBreakpointsResponse>>(
+    client: &DapClient,
+    target: &TargetHandle,
+    ids: &[Vec<u32>],
+    request: &R,
+    record: impl FnOnce(&mut BindingTable, &[DapBreakpoint]),
+) {
     target.shared.with_state(|state| state.bindings.begin_request(target.id));
     match client.request(request, target.shared.request_timeout).await {
-        Ok(it) => {
-            let bound = ids.iter().zip(&it.breakpoints);
-            let (ids, bound): (Vec<u32>, Vec<DapBreakpoint>) =
-                bound.flat_map(|(ids, bound)| ids.iter().map(|id| (*id, bound.clone()))).unzip();
-            target.change_bindings(|state| state.bindings.record_response(target.id, &ids, &bound));
-        }
+        Ok(it) => target.change_bindings(|state| record(&mut state.bindings, &it.breakpoints)),
         Err(error) => target.record_refusal(&ids.concat(), &error.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::binding_request::request_bindings;
+use super::binding_request::{request_bindings, request_unordered_bindings};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
 use crate::dap::DapClient;
@@ -62,13 +62,7 @@ async fn send_one_by_one(
         sent.extend(next);
         let ids: Vec<Vec<u32>> = sent.iter().map(|(ids, _)| ids.clone()).collect();
         let breakpoints = sent.iter().map(|(_, function)| function).chain(panics).cloned().collect();
-        target.shared.with_state(|state| state.bindings.begin_request(target.id));
-        let request = SetFunctionBreakpointsArguments { breakpoints };
-        match client.request(&request, target.shared.request_timeout).await {
-            Ok(it) => target
-                .change_bindings(|state| state.bindings.record_unordered_response(target.id, &ids, &it.breakpoints)),
-            Err(error) => target.record_refusal(&ids.concat(), &error.to_string()),
-        }
+        request_unordered_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
     }
 }
 

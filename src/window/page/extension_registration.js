@@ -13,22 +13,22 @@
   const activatesItself = ({ main, activationEvents }) => typeof main === 'string'
     && Array.isArray(activationEvents) && activationEvents.some((event) => event === '*' || event === 'onStartupFinished');
 
-  // Several extensions under development are links in one folder. A path is resolved once: this delays the host's start.
-  const resolved = new Map();
-  function resolve(path) {
-    if (!resolved.has(path)) {
+  // Several extensions under development are links in one folder. Each path is resolved once: the host waits meanwhile.
+  const realPaths = new Map();
+  function realPathOf(path) {
+    if (!realPaths.has(path)) {
       try {
-        resolved.set(path, realpathSync(path));
+        realPaths.set(path, realpathSync(path));
       } catch {
-        resolved.set(path, path); // removed meanwhile
+        realPaths.set(path, path); // removed meanwhile
       }
     }
-    return resolved.get(path);
+    return realPaths.get(path);
   }
 
   function stateOf(path, all) {
     const found = all.find(({ extensionPath }) => extensionPath === path)
-      ?? all.find(({ extensionPath }) => resolve(extensionPath) === path);
+      ?? all.find(({ extensionPath }) => realPathOf(extensionPath) === path);
     if (!found) return { name: path, state: 'unregistered' };
     // `isActive` is true after a failed activation too: it has ended.
     const loaded = found.isActive || !activatesItself(found.packageJSON);

@@ -78,7 +78,7 @@ async fn no_task_of_them_is_left() {
     let request = SessionRequest { name: "app".to_owned(), debug_target, ..SessionRequest::default() };
     let managed = sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(managed.session.wait_for_stop(TEST_TIMEOUT).await.stop.is_some());
-    assert!(!programs().is_empty(), "the program is among them");
+    assert!(!programs().is_empty(), "no process has the launch id");
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.num_alive_tasks();
     for number in 0..CYCLES {
