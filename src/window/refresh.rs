@@ -67,7 +67,11 @@ pub async fn refresh_window(
                 notes.extend(report.notes);
                 return Ok(RefreshedWindow { session, refresh, notes });
             }
-            Err(error) => notes.push(format!("{}: {error}", rung.failure())),
+            Err(error) => {
+                let note = format!("{}: {error}", rung.failure());
+                info!("{note}");
+                notes.push(note);
+            }
         }
         if !window.process.is_alive() {
             break;

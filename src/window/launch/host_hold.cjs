@@ -5,10 +5,14 @@
 // The wait is a loop with short pauses, because Node serves its inspector between two turns of running code. It ends when
 // the file `held-<pid>` or `armed` is removed, when the supervisor that is named in `armed` is gone, or after a time limit:
 // a host is never held for ever.
+//
+// A host whose inspector port is in use gets another one: Node would go on without an inspector. The server chooses a port
+// on which nothing listens, but it may be the local port of a connection, also of one that was closed a minute ago.
 'use strict';
 
 const childProcess = require('child_process');
 const fs = require('fs');
+const inspector = require('inspector');
 const path = require('path');
 const { isMainThread } = require('worker_threads');
 
@@ -21,7 +25,12 @@ process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__fil
 if (isMainThread) {
   // Compiled code is kept from launch to launch. A Node before 22.1 cannot keep it.
   require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
-  process.argv.includes(HOST_FLAG) ? holdHost() : addToHosts();
+  if (process.argv.includes(HOST_FLAG)) {
+    openInspector();
+    holdHost();
+  } else {
+    addToHosts();
+  }
 }
 
 // The server starts its hosts with `fork`, and chooses their flags itself.
@@ -34,6 +43,11 @@ function addToHosts() {
     return fork.call(this, file, args, { ...options, execArgv });
   };
   require('module').syncBuiltinESMExports();
+}
+
+function openInspector() {
+  const isRequested = process.execArgv.some((flag) => /^--inspect(-brk)?=/.test(flag));
+  if (isRequested && !inspector.url()) inspector.open(0, '127.0.0.1');
 }
 
 // Uses no call that throws while it waits: a debugger may stop at each exception.

