@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::VERSION;
-use super::refresh::{after_edit, extension, extension_hosts, started_extension};
+use super::refresh::{after_edit, extension, extension_hosts, only_extension_host, started_extension};
 use crate::support::requirements::{has_program, installed_tool};
 use crate::support::{Sandbox, eventually, kill, run_command, wait_for_end};
 
@@ -47,8 +47,8 @@ fn answer(asked: Child) -> Value {
 }
 
 /// Returns as soon as the new host starts, or the old one is gone.
-fn wait_until_refreshing(sandbox: &Sandbox, before: &[u32]) {
-    eventually("the window is being refreshed", || (extension_hosts(sandbox) != before).then_some(()));
+fn wait_until_refreshing(sandbox: &Sandbox, before: u32) {
+    eventually("the window is being refreshed", || (extension_hosts(sandbox) != [before]).then_some(()));
 }
 
 fn generation(sandbox: &Sandbox) -> u64 {
@@ -91,10 +91,10 @@ fn a_host_whose_inspector_port_is_in_use_gets_another_one() {
 fn an_edit_during_the_refresh_is_built_and_refreshed_again_once() {
     let Some(sandbox) = built_extension() else { return };
     for round in 1..=3 {
-        let (built, before, hosts) = (builds(&sandbox), generation(&sandbox), extension_hosts(&sandbox));
+        let (built, before, host) = (builds(&sandbox), generation(&sandbox), only_extension_host(&sandbox));
         sandbox.write("source.txt", &extension(&format!("{round}a"), ""));
         let asked = ask(&sandbox);
-        wait_until_refreshing(&sandbox, &hosts);
+        wait_until_refreshing(&sandbox, host);
         sandbox.write("source.txt", &extension(&format!("{round}b"), ""));
         let answered = answer(asked);
         assert_eq!(answered["value"], format!("{round}b"), "{answered:#}");
@@ -121,10 +121,10 @@ fn callers_at_once_share_one_build_and_one_refresh() {
 #[test]
 fn a_window_that_is_closed_during_its_refresh_stays_closed_and_leaves_nothing() {
     let Some(sandbox) = started_extension() else { return };
-    let (hosts, window) = (extension_hosts(&sandbox), sandbox.status()["pid"].as_u64().unwrap() as u32);
+    let (host, window) = (only_extension_host(&sandbox), sandbox.status()["pid"].as_u64().unwrap() as u32);
     sandbox.write("extension.js", &extension("1", ""));
     let asked = ask(&sandbox);
-    wait_until_refreshing(&sandbox, &hosts);
+    wait_until_refreshing(&sandbox, host);
     kill(window, Signal::TERM);
     wait_for_end(window);
     let began = Instant::now();
