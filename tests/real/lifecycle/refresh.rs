@@ -1,5 +1,6 @@
 //! After an edit, the window runs the new code by the cheapest way that is proven to; what that leaves alone stays.
 
+use devtether::process::read_facts;
 use serde_json::{Value, json};
 
 use super::VERSION;
@@ -47,25 +48,21 @@ pub(super) fn started_extension() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-/// A child of a host is none, though it has the host's command line until it runs a program of its own.
+/// The extension hosts of the sandbox. A child of a host is left out: until it runs a program of its own, it has the host's
+/// command line.
 pub(super) fn extension_hosts(sandbox: &Sandbox) -> Vec<u32> {
     let is_host = |(_, line): &&(u32, String)| line.contains("--type=extensionHost");
     let found: Vec<u32> = sandbox.processes().iter().filter(is_host).map(|(pid, _)| *pid).collect();
-    let is_child = |pid: u32| parent_of(pid).is_some_and(|parent| found.contains(&parent));
+    let is_child = |pid: u32| read_facts(pid).is_ok_and(|facts| found.contains(&facts.parent));
     found.iter().copied().filter(|pid| !is_child(*pid)).collect()
 }
 
-/// The extension host, once there is only one: that of an earlier window may still be ending.
+/// Waits until there is one extension host, and returns it. The host of an earlier window may still be ending.
 pub(super) fn only_extension_host(sandbox: &Sandbox) -> u32 {
     eventually("there is one extension host", || match extension_hosts(sandbox)[..] {
         [host] => Some(host),
         _ => None,
     })
-}
-
-fn parent_of(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 /// What the extension shows after an edit, and the way in which the window was refreshed before.

@@ -43,7 +43,7 @@ fn a_host_that_is_restarted_or_reloaded_is_followed() {
         eprintln!("{what}");
         let (before, hosts) = (sandbox.status(), extension_hosts(&sandbox));
         // The reload may end it.
-        eprintln!("{:?}", sandbox.tether(&["evaluate", by_hand]));
+        eprintln!("it answers {:?}", sandbox.tether(&["evaluate", by_hand]));
         is_followed(&sandbox, &before, &hosts);
         assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "0");
     }
