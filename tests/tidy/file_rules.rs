@@ -12,6 +12,7 @@ const LONGEST: usize = 500;
 /// Where waiting for a span of time is the point, and why; each must still be needed.
 const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
+    ("src/adapters/node/module_announcements.rs", "nothing tells that Node's own start has ended"),
     ("src/background_tasks/server_address.rs", "nothing tells that somebody listens on a port"),
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),

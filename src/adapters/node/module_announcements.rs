@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::time::{sleep, timeout};
+
 use super::isolate::{Isolate, IsolateHost};
 use super::session::NodeSession;
 use crate::cdp::debugger::EvaluateInGlobalScope;
@@ -11,6 +13,8 @@ use crate::cdp::debugger::EvaluateInGlobalScope;
 const ANNOUNCE_MAPS: &str = include_str!("announce_maps.cjs");
 /// How long a program may take; one that is too busy announces nothing.
 const EVALUATE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Between two tries.
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// How the script is called that announces, by the name of the session's function.
 pub fn announcing_script(binding: &str) -> PathBuf {
@@ -18,36 +22,49 @@ pub fn announcing_script(binding: &str) -> PathBuf {
 }
 
 impl NodeSession {
-    /// Has the modules of a program announced. In a program without `require` nothing is.
+    /// Has the modules of a program announced. In a program without `require` nothing is. While Node itself starts, its
+    /// `require` throws: this is tried again then.
     pub async fn announce_modules(&self, isolate: &Isolate) {
         let (binding, script) = (&self.binding, announcing_script(&self.binding));
         let undo = undo_function(binding);
         let install = format!(
             "{ANNOUNCE_MAPS}Object.defineProperty(globalThis, {undo}, {{configurable: true, value: announceMapsOfModules(require, {binding:?})}});"
         );
-        let expression = format!("((require) => {{{install}}})(require)\n//# sourceURL=file://{}", script.display());
-        self.evaluate_with_require(isolate, expression).await;
+        let install = format!("if (typeof require === 'function') ((require) => {{{install}}})(require)");
+        let expression = format!("{install}\n//# sourceURL=file://{}", script.display());
+        let installed = timeout(EVALUATE_TIMEOUT, async {
+            while let Err(cause) = self.evaluate_with_require(isolate, expression.clone()).await {
+                tracing::debug!("modules are not announced yet: {cause}");
+                sleep(RETRY_PAUSE).await;
+            }
+        });
+        if installed.await.is_err() {
+            tracing::debug!("modules are not announced: the program is too busy");
+        }
     }
 
     /// Undoes it.
     pub async fn stop_announcing_modules(&self, isolate: &Isolate) {
         let undo = undo_function(&self.binding);
-        self.evaluate_with_require(isolate, format!("{{globalThis[{undo}]?.(); delete globalThis[{undo}];}}")).await;
+        let expression = format!("{{globalThis[{undo}]?.(); delete globalThis[{undo}];}}");
+        if let Err(cause) = self.evaluate_with_require(isolate, expression).await {
+            tracing::debug!("modules are still announced: {cause}");
+        }
     }
 
-    async fn evaluate_with_require(&self, isolate: &Isolate, expression: String) {
+    /// Evaluates in a program of Node, and only there. `Err`: the text of what it has thrown.
+    async fn evaluate_with_require(&self, isolate: &Isolate, expression: String) -> Result<(), String> {
         if isolate.host != IsolateHost::Node {
-            return;
+            return Ok(());
         }
         let evaluate =
             EvaluateInGlobalScope { expression, include_command_line_api: true, ..EvaluateInGlobalScope::default() };
         match isolate.session.call(&evaluate, EVALUATE_TIMEOUT).await {
-            Ok(result) => {
-                if let Some(details) = result.exception_details {
-                    tracing::debug!("modules are not announced: {}", details.text());
-                }
+            Ok(result) => result.exception_details.map_or(Ok(()), |details| Err(details.text())),
+            Err(error) => {
+                tracing::debug!("the program has not answered: {error}");
+                Ok(())
             }
-            Err(error) => tracing::debug!("modules are not announced: {error}"),
         }
     }
 }
