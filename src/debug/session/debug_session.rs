@@ -31,6 +31,8 @@ use crate::sync::lock;
 
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long an adapter may take to ask for breakpoints after it has answered the start, and to take them.
+const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A handle to a session; clones are the same session. The session ends when the last one is dropped.
 #[derive(Clone)]
@@ -121,10 +123,26 @@ impl DebugSession {
         self.wait_until(timeout, settled).await
     }
 
-    /// Waits until a program runs, has stopped or has ended; at most that long. Returns what it is doing then.
+    /// Waits until a program runs with its breakpoints, has stopped or has ended; at most that long. Returns what it is doing
+    /// then.
     pub async fn wait_for_start(&self, program: usize, timeout: Duration) -> RunState {
         self.wait_until(timeout, |snapshot| snapshot.program_state(program) != RunState::Starting).await;
+        self.wait_until_configured(program).await;
         self.snapshot().program_state(program)
+    }
+
+    /// Waits until the targets of a program have their breakpoints: an adapter may answer an attach before. A stop, the end,
+    /// or [`CONFIGURATION_TIMEOUT`] ends the wait.
+    async fn wait_until_configured(&self, program: usize) {
+        let snapshot = self.snapshot();
+        let targets = self.shared.targets();
+        let own = targets.iter().filter(|target| snapshot.targets[target.id].program == program);
+        let configured = join_all(own.map(TargetHandle::wait_until_configured));
+        tokio::select! {
+            biased; // nothing is waited for where all have them
+            _ = configured => {}
+            _ = self.wait_until(CONFIGURATION_TIMEOUT, |it| it.program_state(program) != RunState::Running) => {}
+        }
     }
 
     async fn wait_until(&self, timeout: Duration, settled: impl Fn(&SessionSnapshot) -> bool) -> WaitOutcome {

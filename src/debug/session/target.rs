@@ -310,9 +310,7 @@ impl TargetTask {
                 let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
                 self.spawn_call(async move {
                     // All breakpoints are sent first.
-                    if let Some(mut configured) = guard.with_channel(|channel| channel.configured.subscribe()) {
-                        let _ = configured.wait_for(|configured| *configured).await;
-                    }
+                    guard.wait_until_configured().await;
                     log_error(Resume::Continue.send(&client, thread, guard.shared.request_timeout).await);
                 });
             }

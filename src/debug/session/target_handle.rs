@@ -276,6 +276,13 @@ impl TargetHandle {
         }
     }
 
+    /// Waits until all breakpoints have been sent and answered the first time.
+    pub async fn wait_until_configured(&self) {
+        if let Some(mut configured) = self.with_channel(|channel| channel.configured.subscribe()) {
+            let _ = configured.wait_for(|configured| *configured).await;
+        }
+    }
+
     /// The adapter's capabilities, as far as they are known.
     pub fn capabilities(&self) -> DapCapabilities {
         self.with_channel(|channel| channel.capabilities.borrow().clone()).flatten().unwrap_or_default()

@@ -1,13 +1,12 @@
 //! Scripted adapters behind real connections: the order of the start, stops and waiting, targets that start child targets.
 
-use futures_util::FutureExt;
-use serde_json::json;
-use tokio::task::JoinHandle;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
+use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::debug_session::DebugSession;
 use super::requests::Resume;
@@ -16,11 +15,9 @@ use super::stop::StopKind;
 use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
 use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
-use crate::adapters::Connector;
-use crate::adapters::Quirks;
+use crate::adapters::{Connector, Quirks};
 use crate::dap::types::*;
-use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse};
-use crate::dap::{DapError, IncomingRequest};
+use crate::dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::inspect::{ScopedId, VariableParent};
 use crate::error::ErrorKind;
@@ -195,6 +192,19 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
     let (state, commands) = tokio::join!(scene.session.stop(true), adapter.answer_requests());
     assert_eq!((state, commands), (RunState::Terminated, vec!["disconnect".to_owned()]));
     scene.running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_that_an_adapter_answers_before_it_takes_breakpoints_is_over_when_it_has_them() {
+    let mut scene = Scene::open().await;
+    let mut adapter = scene.adapter().await;
+    adapter.grant("initialize").await;
+    adapter.requested("launch").await.respond(&EmptyResponse {});
+    scene.until(|snapshot| snapshot.run_state() == RunState::Running).await;
+    let mut started = std::pin::pin!(scene.session.wait_for_start(0, LONG));
+    assert_eq!(started.as_mut().now_or_never(), None, "the adapter has no breakpoints yet");
+    adapter.configured().await;
+    assert_eq!(started.await, RunState::Running);
 }
 
 #[tokio::test]
