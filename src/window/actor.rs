@@ -375,13 +375,17 @@ impl WindowActor {
 
     /// The window's process has exited without being stopped.
     fn handle_exit(&mut self, exit: ProcessExit) {
-        let Some(window) = self.take_window() else { return };
+        let Some(window) = self.read(|published| published.window.clone()) else { return };
         warn!(pid = window.session.electron_pid, "the window ended by itself: {exit}");
         let exit = window.exit_report(exit, self.context.running_calls.describe_calls());
         if exit.is_crash() {
             self.context.crash_loop().record_crash(Instant::now());
         }
-        self.publish(|published| published.exit = Some(exit));
+        // Together: a caller is told that the window has exited, not that there was none.
+        self.publish(|published| {
+            published.window = None;
+            published.exit = Some(exit);
+        });
         if self.apply_input(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
             operations::remove_session_files(&self.context);
             let context = Arc::clone(&self.context);
