@@ -22,16 +22,18 @@ pub fn announcing_script(binding: &str) -> PathBuf {
 }
 
 impl NodeSession {
-    /// Has the modules of a program announced. In a program without `require` nothing is. While Node itself starts, its
-    /// `require` throws: this is tried again then.
+    /// Has the modules of a program announced; in a program without `require` none are. While Node itself starts, `require`
+    /// throws: it is tried again, for at most [`EVALUATE_TIMEOUT`].
     pub async fn announce_modules(&self, isolate: &Isolate) {
         let (binding, script) = (&self.binding, announcing_script(&self.binding));
         let undo = undo_function(binding);
         let install = format!(
             "{ANNOUNCE_MAPS}Object.defineProperty(globalThis, {undo}, {{configurable: true, value: announceMapsOfModules(require, {binding:?})}});"
         );
-        let install = format!("if (typeof require === 'function') ((require) => {{{install}}})(require)");
-        let expression = format!("{install}\n//# sourceURL=file://{}", script.display());
+        let expression = format!(
+            "if (typeof require === 'function') ((require) => {{{install}}})(require)\n//# sourceURL=file://{}",
+            script.display()
+        );
         let installed = timeout(EVALUATE_TIMEOUT, async {
             while let Err(cause) = self.evaluate_with_require(isolate, expression.clone()).await {
                 tracing::debug!("modules are not announced yet: {cause}");
@@ -39,7 +41,7 @@ impl NodeSession {
             }
         });
         if installed.await.is_err() {
-            tracing::debug!("modules are not announced: the program is too busy");
+            tracing::debug!("modules are not announced: the program has thrown or was busy for {EVALUATE_TIMEOUT:?}");
         }
     }
 

@@ -126,14 +126,15 @@ impl DebugSession {
     /// Waits until a program runs with its breakpoints, has stopped or has ended; at most that long. Returns what it is doing
     /// then.
     pub async fn wait_for_start(&self, program: usize, timeout: Duration) -> RunState {
-        self.wait_until(timeout, |snapshot| snapshot.program_state(program) != RunState::Starting).await;
-        self.wait_until_configured(program).await;
+        let started = self.wait_until(timeout, |snapshot| snapshot.program_state(program) != RunState::Starting).await;
+        let left = timeout.saturating_sub(started.waited);
+        self.wait_until_configured(program, left.min(CONFIGURATION_TIMEOUT)).await;
         self.snapshot().program_state(program)
     }
 
-    /// Waits until the targets of a program have their breakpoints: an adapter may answer an attach before. A stop, the end,
-    /// or [`CONFIGURATION_TIMEOUT`] ends the wait.
-    async fn wait_until_configured(&self, program: usize) {
+    /// Waits until the targets of a program have their breakpoints, at most that long: an adapter may answer an attach before.
+    /// A stop, or the end, ends the wait.
+    async fn wait_until_configured(&self, program: usize, timeout: Duration) {
         let snapshot = self.snapshot();
         let targets = self.shared.targets();
         let own = targets.iter().filter(|target| snapshot.targets[target.id].program == program);
@@ -141,7 +142,7 @@ impl DebugSession {
         tokio::select! {
             biased; // nothing is waited for where all have them
             _ = configured => {}
-            _ = self.wait_until(CONFIGURATION_TIMEOUT, |it| it.program_state(program) != RunState::Running) => {}
+            _ = self.wait_until(timeout, |it| it.program_state(program) != RunState::Running) => {}
         }
     }
 
