@@ -10,8 +10,18 @@
   const timer = Symbol.for('devtether.extensionRegistration');
   clearTimeout(globalThis[timer]);
 
-  const activatesItself = ({ main, activationEvents }) => typeof main === 'string'
-    && Array.isArray(activationEvents) && activationEvents.some((event) => event === '*' || event === 'onStartupFinished');
+  const hasEvent = ({ main, activationEvents }, fits) => typeof main === 'string'
+    && Array.isArray(activationEvents) && activationEvents.some((event) => fits(String(event)));
+  const waitsForOthers = (manifest) => hasEvent(manifest, (event) => event === 'onStartupFinished');
+  const activatesItself = (manifest) => waitsForOthers(manifest) || hasEvent(manifest, (event) => event === '*');
+  const looksForFiles = (manifest) => hasEvent(manifest, (event) => event.startsWith('workspaceContains:'));
+
+  // VS Code activates those with `onStartupFinished` when it has found the files that others look for, and these are
+  // activated; or after 10 s. It has such extensions of its own.
+  function hasFoundFiles(all) {
+    const last = all.filter(({ packageJSON }) => waitsForOthers(packageJSON));
+    return !last.length || last.some(({ isActive }) => isActive);
+  }
 
   // Several extensions under development are links in one folder. Each path is resolved once: the host waits meanwhile.
   const realPaths = new Map();
@@ -31,7 +41,8 @@
       ?? all.find(({ extensionPath }) => realPathOf(extensionPath) === path);
     if (!found) return { name: path, state: 'unregistered' };
     // `isActive` is true after a failed activation too: it has ended.
-    const loaded = found.isActive || !activatesItself(found.packageJSON);
+    const { isActive, packageJSON } = found;
+    const loaded = isActive || !activatesItself(packageJSON) && (!looksForFiles(packageJSON) || hasFoundFiles(all));
     return { name: found.id, state: loaded ? 'loaded' : 'activating' };
   }
 

@@ -140,6 +140,39 @@ async fn n10_the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
     agent.leave().await;
 }
 
+/// VS Code looks for the files itself, which takes a while after the registration.
+#[test]
+fn n10_an_extension_that_is_activated_by_a_file_of_the_workspace_is_loaded_when_it_is() {
+    if !has_program("chromium") || !has_code_server() {
+        return;
+    }
+    let script = |version: &str| {
+        format!(
+            "exports.activate = async () => {{
+                await new Promise((done) => setTimeout(done, 500));
+                require('vscode').window.setStatusBarMessage('VERSION {version}');
+            }};"
+        )
+    };
+    let shown = "document.querySelector('.statusbar').textContent.match(/VERSION (\\d)/)?.[1]";
+    let found = manifest(json!({"activationEvents": ["workspaceContains:marker.*"]}));
+    let sandbox = sandbox_of(&found, &script("1"));
+    sandbox.write("marker.txt", "");
+    let started = sandbox.json(&["start"]);
+    assert!(!notes(&started).contains("not loaded"), "{started:#}");
+    assert_eq!(sandbox.json(&["evaluate", shown])["value"], json!("1"));
+    for version in ["2", "3", "4"] {
+        sandbox.write("extension.js", &script(version));
+        assert_eq!(sandbox.json(&["evaluate", shown])["value"], json!(version));
+    }
+
+    // No file of the workspace activates it: nothing is waited for.
+    sandbox.write("package.json", &manifest(json!({"activationEvents": ["workspaceContains:missing.*"]})));
+    let restarted = sandbox.json(&["restart"]);
+    assert!(!notes(&restarted).contains("not loaded"), "{restarted:#}");
+    assert_eq!(sandbox.json(&["evaluate", shown])["value"], Value::Null);
+}
+
 #[tokio::test]
 async fn n13_a_web_extension_runs_in_a_window() {
     if !has_program("chromium") || !has_code_server() {
