@@ -10,7 +10,7 @@ use crate::adapters::hit_condition::HitCondition;
 use crate::dap::types::{DapBreakpoint, DapSource};
 
 /// What is said of a file that no script of the program is, or is made of.
-pub const NOT_LOADED: &str = "no script of this file is loaded yet";
+pub const NOT_LOADED: &str = "neither this file nor a script whose source map names it is loaded yet";
 
 /// All breakpoints.
 #[derive(Default)]
