@@ -88,6 +88,9 @@ impl FromStr for InputActionParams {
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         let does = InputActionKind::from_str(verb, true).map_err(|_| format!("there is no action {verb:?}"))?;
+        if rest.is_empty() {
+            return Err("each action is one argument, in quotes: \"click e12\", \"press Enter\"".to_owned());
+        }
         let mut action = InputActionParams { does, ..InputActionParams::default() };
         match does {
             InputActionKind::Type => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
@@ -111,7 +114,7 @@ impl FromStr for InputActionParams {
 impl InputActionParams {
     fn read_target(&mut self, rest: &str) -> Result<(), String> {
         let mut words = rest.split_whitespace();
-        let mut first = words.next().ok_or("it needs a ref or x,y")?;
+        let mut first = words.next().unwrap_or_default();
         // `scroll 0,300` is a distance.
         if self.does == InputActionKind::Scroll && !is_ref(first) && words.clone().next().is_none() {
             (self.dx, self.dy) = parse_pair(first)?;
@@ -201,7 +204,7 @@ mod tests {
         check("wait 250", json!({"do": "wait", "timeoutMs": 250}));
         check("wait \"250\"", json!({"do": "wait", "text": "250"}));
         check(r#"{"do": "click", "ref": "e1", "count": 2}"#, json!({"do": "click", "ref": "e1", "count": 2}));
-        for wrong in ["jump e1", "click", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
+        for wrong in ["jump e1", "click", "press", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
             assert!(wrong.parse::<InputActionParams>().is_err(), "{wrong}");
         }
     }

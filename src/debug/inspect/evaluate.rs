@@ -30,10 +30,8 @@ impl DebugSession {
         let generation = self.snapshot().generation;
         let answer = self.request(at.target, &request).await;
         self.shared.with_state(|state| state.stop_cache.clear_frames());
-        let answer = answer.map_err(|cause| {
-            let error = self.request_error(&format!("evaluate `{}`", abbreviate(expression)), cause);
-            if running { error.hint("the program runs: `tether debug pause` stops it in a frame") } else { error }
-        })?;
+        let answer =
+            answer.map_err(|cause| self.request_error(&format!("evaluate `{}`", abbreviate(expression)), cause))?;
         let value = at.with_id(answer.variables_reference);
         self.shared.with_state(|state| {
             state.stop_cache.insert_size(generation, value, answer.indexed_variables, answer.named_variables)

@@ -312,7 +312,7 @@ impl DebugSession {
             RunState::Terminated | RunState::Disconnected => {
                 error.hint("the session has ended; `tether debug launch` starts one")
             }
-            RunState::Running => error.hint("`tether debug pause` stops the program"),
+            RunState::Running => error.hint("the program runs: `tether debug pause` stops it in a frame"),
             _ if timed_out => error.hint("the program may be busy: `tether debug status` shows its state"),
             _ => error,
         }
