@@ -132,7 +132,9 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
     {
         let _traced = sh.push_env("DEVTETHER_DAP_RECORD", &trace);
         let _threads = sh.push_env("RUST_TEST_THREADS", test_threads().to_string());
-        cmd!(sh, "cargo test --workspace --no-fail-fast").run()?;
+        // The tests end programs by these signals. A script that runs in the background (`&`, `nohup`) ignores them, and
+        // each program that it starts would too.
+        cmd!(sh, "env --default-signal=HUP,INT,QUIT cargo test --workspace --no-fail-fast").run()?;
     }
     run.assert_nothing_left()?;
     dap_schema::check_messages(&trace, &place.data)
