@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use devtether::cdp::Endpoint;
 use devtether::window::page::{
-    ActionKind, ActionTarget, InputAction, PageConnection, PageHistory, ScreenshotRequest, SnapshotRequest,
-    capture_screenshot, run_actions, take_snapshot,
+    ActionKind, ActionTarget, InputAction, MouseButton, PageConnection, PageHistory, ScreenshotRequest,
+    SnapshotRequest, capture_screenshot, run_actions, take_snapshot,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -24,14 +24,14 @@ struct Scripted {
 }
 
 impl Scripted {
-    /// Requests for which `silent` returns true get no response.
-    async fn start(silent: fn(&Value) -> bool) -> Scripted {
+    /// A request for which `instead` returns messages gets these, and no response of [`result`].
+    async fn start(instead: fn(&Value) -> Option<Vec<Value>>) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (tell, requested) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
-            play(tokio_tungstenite::accept_async(stream).await.unwrap(), silent, tell).await;
+            play(tokio_tungstenite::accept_async(stream).await.unwrap(), instead, tell).await;
         });
         let (product, browser_id, path) = ("Chrome/1".into(), "scripted".into(), "/browser".into());
         let endpoint = Endpoint { port, product, browser_id, path, is_browser: true };
@@ -53,7 +53,11 @@ impl Scripted {
     }
 }
 
-async fn play(mut socket: WebSocketStream<TcpStream>, silent: fn(&Value) -> bool, tell: mpsc::UnboundedSender<Value>) {
+async fn play(
+    mut socket: WebSocketStream<TcpStream>,
+    instead: fn(&Value) -> Option<Vec<Value>>,
+    tell: mpsc::UnboundedSender<Value>,
+) {
     let target = json!({"targetId": "T", "type": "page", "title": "t", "url": "http://x/"});
     while let Some(Ok(Message::Text(text))) = socket.next().await {
         let request: Value = serde_json::from_str(&text).unwrap();
@@ -62,9 +66,8 @@ async fn play(mut socket: WebSocketStream<TcpStream>, silent: fn(&Value) -> bool
             let params = json!({"sessionId": "S", "targetInfo": target});
             messages.push(json!({"method": "Target.attachedToTarget", "params": params}));
         }
-        if !silent(&request) {
-            messages.push(json!({"id": request["id"], "result": result(&request, &target)}));
-        }
+        let respond = || vec![json!({"id": request["id"], "result": result(&request, &target)})];
+        messages.extend(instead(&request).unwrap_or_else(respond));
         // Fails once the test has dropped its receiver.
         let _ = tell.send(request);
         for message in messages {
@@ -109,8 +112,10 @@ fn is_event(request: &Value, kind: &str) -> bool {
 
 #[tokio::test]
 async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_dragging() {
-    let held = |request: &Value| is_event(request, "mouseMoved") && request["params"]["buttons"] == 1;
-    let mut scripted = Scripted::start(held).await;
+    fn held(request: &Value) -> bool {
+        is_event(request, "mouseMoved") && request["params"]["buttons"] == 1
+    }
+    let mut scripted = Scripted::start(|request| held(request).then(Vec::new)).await;
     let drag = [InputAction {
         kind: ActionKind::Drag { from: ActionTarget::Point(10.0, 20.0), to: ActionTarget::Point(300.0, 20.0) },
         timeout: Duration::from_secs(5),
@@ -135,9 +140,36 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
     assert_eq!(off["params"], json!({"enabled": false}));
 }
 
+/// The page is closed at a mouse event of this kind, and responds to neither it nor those behind it.
+fn close_at(kind: &str, request: &Value) -> Option<Vec<Value>> {
+    let error = json!({"code": -32001, "message": "Session with given id not found."});
+    let detached = json!({"method": "Target.detachedFromTarget", "params": {"sessionId": "S", "targetId": "T"}});
+    let is_later = request["method"] == "Input.dispatchMouseEvent" && !is_event(request, "mouseMoved");
+    match is_event(request, kind) {
+        true => Some(vec![detached]),
+        false => is_later.then(|| vec![json!({"id": request["id"], "error": error})]),
+    }
+}
+
+async fn notes_of_a_click(scripted: &Scripted) -> Vec<String> {
+    let kind = ActionKind::Click { at: ActionTarget::Point(10.0, 20.0), button: MouseButton::Left, count: 1 };
+    let click = [InputAction { kind, timeout: Duration::from_secs(5) }];
+    let mut done = run_actions(&scripted.page, &click, None, None, |_| {}).await.expect("the click is done");
+    done.steps.remove(0).notes
+}
+
+#[tokio::test]
+async fn a_click_that_closes_the_page_is_done_and_says_whether_the_page_confirmed_it() {
+    let confirmed = Scripted::start(|request| close_at("mousePressed", request)).await;
+    assert_eq!(notes_of_a_click(&confirmed).await, ["the page was closed"]);
+    let unconfirmed = Scripted::start(|request| close_at("mouseMoved", request)).await;
+    let notes = notes_of_a_click(&unconfirmed).await;
+    assert_eq!(notes, ["the page was closed before it confirmed the input", "the page was closed"]);
+}
+
 #[tokio::test]
 async fn the_injected_script_receives_the_screenshot_deadline() {
-    let mut scripted = Scripted::start(|_| false).await;
+    let mut scripted = Scripted::start(|_| None).await;
     let tree =
         take_snapshot(&scripted.page, &SnapshotRequest { max_bytes: 1000, root: None, page: None }).await.unwrap().text;
     let go = tree.lines().find_map(|line| line.strip_suffix(" button \"Go\"")).unwrap();

@@ -10,7 +10,7 @@ use super::console::ConsoleSource;
 use super::history::PageHistory;
 use super::page_error::PageError;
 use super::page_state::PageState;
-use super::targets::page_line;
+use super::targets::{PageNotice, page_line};
 use crate::cdp::types::{self, CdpCommand, TargetInfo};
 use crate::cdp::{CdpClient, CdpError, Endpoint};
 use crate::error::{Error, ErrorKind, Result};
@@ -48,13 +48,19 @@ impl PageSession {
         self.client.call(Some(&self.id), command, deadline).await
     }
 
-    /// Sends input events in order, and waits until the page has handled them. A page that an event has closed does not
-    /// respond to it, nor to those behind it.
+    /// Sends input events in order, and waits until the page has handled them. A page that one of them closes may be gone
+    /// before it responds to any: a notice says so then. Errors: [`PageError::Closed`] if it was closed before.
     pub async fn send_events<C: CdpCommand>(&self, events: &[C]) -> Result<(), PageError> {
+        if let Some(error) = self.client.state.targets().session_error(&self.id) {
+            return Err(error);
+        }
         let responses = join_all(events.iter().map(|event| self.call(event, EVENT_TIMEOUT))).await;
-        let was_reached = responses.first().is_some_and(Result::is_ok);
+        if matches!(responses.first(), Some(Err(PageError::Closed))) {
+            let notice = PageNotice::Text("the page was closed before it confirmed the input".into());
+            self.client.state.targets().add_notice(notice);
+        }
         responses.into_iter().try_for_each(|response| match response {
-            Err(PageError::Closed) if was_reached => Ok(()),
+            Err(PageError::Closed) => Ok(()),
             response => response.map(drop),
         })
     }

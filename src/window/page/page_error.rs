@@ -14,7 +14,19 @@ pub enum PageError {
     Closed,
     /// The command was sent, and failed.
     #[error(transparent)]
-    Cdp(#[from] CdpError),
+    Cdp(CdpError),
+}
+
+/// The code of a browser's response to a command whose session is detached.
+const SESSION_NOT_FOUND: i64 = -32001;
+
+impl From<CdpError> for PageError {
+    fn from(error: CdpError) -> PageError {
+        match error {
+            CdpError::ErrorResponse { code: SESSION_NOT_FOUND, .. } => PageError::Closed,
+            error => PageError::Cdp(error),
+        }
+    }
 }
 
 impl PageError {
