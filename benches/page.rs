@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
 use devtether::cdp::{self, CdpClient as Cdp};
-use devtether::window::page::{PageConnection, evaluate_expression};
+use devtether::window::page::{PageConnection, evaluate_on_page};
 use serde_json::{Value, json};
 
 use client::{Client, median};
@@ -82,7 +82,7 @@ fn raw(us: &mut Client, port: u16, runs: usize) {
     let page = runtime.block_on(PageConnection::open(port)).unwrap();
     for _ in 0..runs * 10 {
         let begun = Instant::now();
-        runtime.block_on(evaluate_expression(&page, "document.title", SECONDS)).unwrap();
+        runtime.block_on(evaluate_on_page(&page, "document.title", SECONDS, None)).unwrap();
         ours.push(begun.elapsed());
         let begun = Instant::now();
         runtime.block_on(client.call(Some(&session), &evaluate, SECONDS)).unwrap();

@@ -105,7 +105,7 @@ fn from_kill(sandbox: &Sandbox, runs: usize) {
 async fn reconnect(port: u16) -> Duration {
     let begun = Instant::now();
     let page = devtether::window::page::PageConnection::open(port).await.unwrap();
-    devtether::window::page::evaluate_expression(&page, "1 + 1", Duration::from_secs(5)).await.unwrap();
+    devtether::window::page::evaluate_on_page(&page, "1 + 1", Duration::from_secs(5), None).await.unwrap();
     begun.elapsed()
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use devtether::cdp::types::{AttachToTarget, Evaluate, GetTargets, ReloadPage};
 use devtether::cdp::{self, CdpClient};
-use devtether::window::page::{ExpressionResult, PageConnection, evaluate_expression};
+use devtether::window::page::{ExpressionResult, PageConnection, evaluate_on_page};
 use serde_json::Value;
 
 const SECONDS: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ async fn wait_for_value(page: &PageConnection, expression: &str, value: &str) {
     let since = std::time::Instant::now();
     let expected = ExpressionResult::Value(value.into());
     // A page that navigates meanwhile fails it.
-    while evaluate_expression(page, expression, SECONDS).await.ok().as_ref() != Some(&expected) {
+    while evaluate_on_page(page, expression, SECONDS, None).await.ok().as_ref() != Some(&expected) {
         assert!(since.elapsed() < SECONDS, "{expression} is never {value}");
         tokio::time::sleep(PAUSE).await;
     }

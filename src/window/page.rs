@@ -58,7 +58,7 @@ mod wait_condition;
 mod workbench_services;
 
 pub use self::console::{ConsoleMessage, ConsoleSource};
-pub use self::expression::{ExpressionResult, evaluate_expression, evaluate_on_page};
+pub use self::expression::{ExpressionResult, await_expression, evaluate_on_page};
 pub use self::extension_host_console::{ExtensionHostConsole, ExtensionHostInspector};
 pub use self::extension_registration::ExtensionState;
 pub use self::history::PageHistory;

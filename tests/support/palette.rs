@@ -13,7 +13,11 @@ pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str)
         if reported.contains(words) {
             return reported;
         }
-        assert!(since.elapsed() < TEST_TIMEOUT, "{words:?} is not in {reported}");
+        if since.elapsed() >= TEST_TIMEOUT {
+            let console = text(&agent.ask("window_console", json!({})).await);
+            let network = text(&agent.ask("window_network", json!({})).await);
+            panic!("{words:?} is not in {reported}\n{console}\n{network}");
+        }
     }
 }
 
@@ -43,7 +47,7 @@ pub async fn run_in_palette(agent: &McpClient, command: &str, words: &str) {
     for _ in 0..6 {
         let row = choose_in_palette(agent, command).await;
         let run = json!({"actions": [
-            {"do": "click", "ref": row}, {"do": "wait", "text": words, "timeoutMs": 15000},
+            {"do": "click", "ref": row}, {"do": "wait", "text": words, "timeoutMs": 30000},
         ]});
         if agent.ask("window_input", run).await.is_error != Some(true) {
             return;

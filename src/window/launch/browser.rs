@@ -15,7 +15,7 @@ use super::attempt::{LaunchAttempt, LaunchedWindow, StartedProgram, create_priva
 use crate::bounded_file::{self, Links};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process;
-use crate::window::page::{ExpressionResult, PageConnection, evaluate_expression, navigate_page};
+use crate::window::page::{ExpressionResult, PageConnection, await_expression, navigate_page};
 
 /// The names of Chromium browsers on PATH, in the order of preference.
 pub const BROWSER_NAMES: &[&str] = &[
@@ -80,7 +80,7 @@ pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindo
 async fn load_first_page(page: &PageConnection, url: &str) -> Result<Option<String>> {
     // Once the empty page answers, it has enabled its events. Where it is left before that, Chromium enables them only after
     // the next document has been loaded, and the end of that document's request is never reported.
-    let _ = evaluate_expression(page, "0", EMPTY_PAGE_TIMEOUT).await;
+    let _ = await_expression(page, "0", EMPTY_PAGE_TIMEOUT).await;
     let loading = async {
         match navigate_page(page, url).await {
             // A page that does not respond, or is gone: the window runs.
@@ -107,7 +107,7 @@ async fn wait_until_parsed(page: &PageConnection) -> Result<()> {
         if (document.readyState === 'complete' || isParsed()) done(true);
         else addEventListener('DOMContentLoaded', () => setTimeout(done, 0, true));
     })";
-    while evaluate_expression(page, parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
+    while await_expression(page, parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

@@ -32,7 +32,7 @@ use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
 use crate::window::page::{
-    ExpressionResult, PageConnection, evaluate_expression, install_workbench_script, navigate_page, set_cookie,
+    ExpressionResult, PageConnection, await_expression, install_workbench_script, navigate_page, set_cookie,
 };
 
 const TITLE: &str = "[Extension Development Host]";
@@ -183,7 +183,7 @@ pub async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result
         }})"
     );
     // A navigation destroys the script, which is then evaluated again in the new document.
-    while evaluate_expression(page, &titled, deadline).await? != ExpressionResult::Value(true.into()) {}
+    while await_expression(page, &titled, deadline).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

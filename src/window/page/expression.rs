@@ -38,13 +38,9 @@ pub enum ExpressionResult {
     Exception(String),
 }
 
-/// Evaluates an expression in the page (or in Node). Promises are awaited; declarations and `await` are allowed at the
-/// top level. Errors: [`ErrorKind::TimedOut`], after which the running script has been terminated; the window is gone.
-pub async fn evaluate_expression(client: &PageClient, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
-    evaluate_on_page(client, expression, timeout, None).await
-}
-
-/// As [`evaluate_expression`], on the page with `page` in its URL or title.
+/// Evaluates an expression in the page (or in Node): the best page, or the one with `page` in its URL or title. Promises are
+/// awaited; declarations and `await` are allowed at the top level. Errors: [`ErrorKind::TimedOut`], after which the running
+/// script has been terminated; the window is gone.
 pub async fn evaluate_on_page(
     client: &PageClient,
     expression: &str,
@@ -52,14 +48,14 @@ pub async fn evaluate_on_page(
     page: Option<&str>,
 ) -> Result<ExpressionResult> {
     let session = client.select_session(page).await?;
-    let evaluation = Evaluation { client, session: session.as_deref(), timeout };
-    evaluation.run(expression).await.map_err(|error| {
-        if error.is_timeout() {
-            let doing = format!("the expression did not end within {}", humantime::format_duration(timeout));
-            return Error::new(ErrorKind::TimedOut, doing).hint("a larger `timeoutMs` waits longer");
-        }
-        client.user_error(error)
-    })
+    Evaluation { client, session: session.as_deref(), timeout, is_terminated: true }.report(expression).await
+}
+
+/// As [`evaluate_on_page`], for an expression that blocks nothing and only waits for something in the page. No script is
+/// terminated: the one that makes it late is the page's own.
+pub async fn await_expression(client: &PageClient, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
+    let session = client.select_session(None).await?;
+    Evaluation { client, session: session.as_deref(), timeout, is_terminated: false }.report(expression).await
 }
 
 /// Where an expression is evaluated, and for how long.
@@ -67,12 +63,25 @@ struct Evaluation<'a> {
     client: &'a PageClient,
     session: Option<&'a str>,
     timeout: Duration,
+    /// Whether a script that blocks the page is terminated on a timeout, or when the caller cancels.
+    is_terminated: bool,
 }
 
 impl Evaluation<'_> {
-    /// On a timeout, or when the caller cancels, the script is terminated.
+    /// Runs it; its errors are the user-facing ones.
+    async fn report(&self, expression: &str) -> Result<ExpressionResult> {
+        let Evaluation { client, timeout, .. } = *self;
+        self.run(expression).await.map_err(|error| {
+            if error.is_timeout() {
+                let doing = format!("the expression did not end within {}", humantime::format_duration(timeout));
+                return Error::new(ErrorKind::TimedOut, doing).hint("a larger `timeoutMs` waits longer");
+            }
+            client.user_error(error)
+        })
+    }
+
     async fn run(&self, expression: &str) -> Result<ExpressionResult, PageError> {
-        let mut guard = TerminateOnDrop { evaluation: self, is_finished: false };
+        let mut guard = TerminateOnDrop { evaluation: self, is_finished: !self.is_terminated };
         let result = self.run_until_timeout(expression).await;
         guard.is_finished = true;
         result
@@ -83,7 +92,9 @@ impl Evaluation<'_> {
         let result = self.evaluate_and_resolve(expression, started + self.timeout + REPORT_TIME).await;
         match result {
             Err(PageError::Cdp(CdpError::TimedOut { .. })) => {
-                terminate_busy_script(self.client, self.session, REPORT_TIME).await;
+                if self.is_terminated {
+                    terminate_busy_script(self.client, self.session, REPORT_TIME).await;
+                }
             }
             // Terminated by V8: Chromium reports "Execution was terminated", Node 20 "Internal error".
             Err(PageError::Cdp(CdpError::ErrorResponse { .. })) if started.elapsed() >= self.timeout => {}

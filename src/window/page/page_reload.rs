@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::expression::{ExpressionResult, evaluate_expression};
+use super::expression::{ExpressionResult, await_expression};
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use crate::cdp::types::ReloadPage;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ pub struct PageReload {
 pub async fn reload_page(client: &PageClient, began_ms: u64, deadline: Instant) -> Result<PageReload> {
     let doing = "cannot reload the page";
     let remaining = || deadline.saturating_duration_since(Instant::now());
-    let registered = evaluate_expression(client, HAS_SERVICE_WORKER, UPDATE_TIMEOUT.min(remaining())).await?;
+    let registered = await_expression(client, HAS_SERVICE_WORKER, UPDATE_TIMEOUT.min(remaining())).await?;
     let had_service_worker = registered == ExpressionResult::Value(true.into());
     let page = client.select_page(None, doing).await?;
     page.call(&ReloadPage { ignore_cache: true }, BROWSER_TIMEOUT).await.map_err(|error| client.user_error(error))?;
@@ -38,8 +38,7 @@ pub async fn reload_page(client: &PageClient, began_ms: u64, deadline: Instant) 
         // The next load is served by the worker again: let it look for its new script now.
         let update =
             "navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.update())))";
-        let _ =
-            evaluate_expression(client, &format!("{update}.then(() => true)"), UPDATE_TIMEOUT.min(remaining())).await;
+        let _ = await_expression(client, &format!("{update}.then(() => true)"), UPDATE_TIMEOUT.min(remaining())).await;
     }
     Ok(PageReload { had_service_worker })
 }
@@ -57,7 +56,7 @@ async fn wait_for_new_document(client: &PageClient, began_ms: u64, deadline: Ins
     );
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        match evaluate_expression(client, &parsed, remaining).await? {
+        match await_expression(client, &parsed, remaining).await? {
             ExpressionResult::Value(Value::Bool(true)) => return Ok(()),
             ExpressionResult::Value(Value::String(reason)) => {
                 return Err(Error::other("cannot reload the page").because(reason));

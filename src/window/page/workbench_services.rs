@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::expression::{ExpressionResult, evaluate_expression};
+use super::expression::{ExpressionResult, await_expression};
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use crate::cdp::types::AddScriptToEvaluateOnNewDocument;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub async fn restart_extension_hosts(client: &PageClient, deadline: Duration) ->
     let expression =
         format!("globalThis[Symbol.for('devtether.workbench')]?.restartExtensionHosts({REASON:?}) ?? 'unknown'");
     let doing = || Error::other("cannot restart the extension host");
-    match evaluate_expression(client, &expression, deadline).await? {
+    match await_expression(client, &expression, deadline).await? {
         ExpressionResult::Value(Value::Null) => Ok(()),
         ExpressionResult::Value(Value::String(reason)) if reason == "unknown" => {
             Err(doing().because("this workbench was loaded before it could be prepared for that"))

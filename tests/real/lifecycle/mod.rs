@@ -13,6 +13,7 @@ mod refresh;
 mod refresh_breakpoints;
 mod refresh_by_hand;
 mod refresh_faults;
+mod slow_first_page;
 mod vscode_as_client;
 pub mod web_projects;
 

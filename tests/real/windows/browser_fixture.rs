@@ -9,7 +9,7 @@ use devtether::ring::RingQuery;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
-    PageHistory, SnapshotRequest, WaitCondition, evaluate_expression, run_actions, take_snapshot,
+    PageHistory, SnapshotRequest, WaitCondition, evaluate_on_page, run_actions, take_snapshot,
 };
 use serde_json::Value;
 
@@ -49,17 +49,17 @@ impl BrowserFixture {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let (since, mut next) = (Instant::now(), Duration::from_secs(15));
         while !matches!(
-            evaluate_expression(&self.page, there, TEST_TIMEOUT).await,
+            evaluate_on_page(&self.page, there, TEST_TIMEOUT, None).await,
             Ok(ExpressionResult::Value(Value::Bool(true)))
         ) {
             assert!(since.elapsed() < 2 * TEST_TIMEOUT, "the page never came");
             if since.elapsed() > next {
                 next += Duration::from_secs(15);
                 let where_now =
-                    evaluate_expression(&self.page, "[location.href, document.readyState]", TEST_TIMEOUT).await;
+                    evaluate_on_page(&self.page, "[location.href, document.readyState]", TEST_TIMEOUT, None).await;
                 eprintln!("not there after {:?}, but at {where_now:?}: asked again", since.elapsed());
                 let again = format!("location.href = {:?}; 0", self.site.url("/"));
-                let _ = evaluate_expression(&self.page, &again, TEST_TIMEOUT).await;
+                let _ = evaluate_on_page(&self.page, &again, TEST_TIMEOUT, None).await;
             }
         }
     }
@@ -69,7 +69,7 @@ impl BrowserFixture {
     }
 
     pub async fn value(&self, expression: &str) -> Value {
-        match evaluate_expression(&self.page, expression, TEST_TIMEOUT).await.unwrap() {
+        match evaluate_on_page(&self.page, expression, TEST_TIMEOUT, None).await.unwrap() {
             ExpressionResult::Value(value) => value,
             ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
         }
@@ -79,7 +79,7 @@ impl BrowserFixture {
     pub async fn becomes(&self, expression: &str, expect: Value) {
         let since = Instant::now();
         loop {
-            let last = evaluate_expression(&self.page, expression, TEST_TIMEOUT).await;
+            let last = evaluate_on_page(&self.page, expression, TEST_TIMEOUT, None).await;
             if matches!(&last, Ok(ExpressionResult::Value(value)) if *value == expect) {
                 return;
             }

@@ -9,7 +9,7 @@ use devtether::process;
 use devtether::ring::RingQuery;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::launch_id::scratch_dir_of;
-use devtether::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
+use devtether::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_on_page};
 use serde_json::{Value, json};
 
 use super::{WindowFolder, settings};
@@ -65,7 +65,7 @@ const dial = headers => new Promise((done, fail) => {
 "#;
 
 async fn value(page: &PageConnection, expression: &str) -> Value {
-    match evaluate_expression(page, expression, Duration::from_secs(10)).await.unwrap() {
+    match evaluate_on_page(page, expression, Duration::from_secs(10), None).await.unwrap() {
         ExpressionResult::Value(value) => value,
         ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
     }
@@ -83,7 +83,7 @@ async fn wait_for_workbench(page: &PageConnection, after: f64) -> (f64, u16) {
     let waiting = async {
         loop {
             // An error: the document goes while it is asked.
-            match evaluate_expression(page, shown, Duration::from_secs(10)).await {
+            match evaluate_on_page(page, shown, Duration::from_secs(10), None).await {
                 Ok(ExpressionResult::Value(Value::Array(both))) if both[0].as_f64() > Some(after) => {
                     return (both[0].as_f64().unwrap(), both[1].as_u64().unwrap() as u16);
                 }

@@ -6,8 +6,8 @@ use devtether::error::{Error, ErrorKind};
 use devtether::process;
 use devtether::ring::RingQuery;
 use devtether::window::page::{
-    ActionKind, ConsoleSource, ExpressionResult, InputAction, ScreenshotRequest, capture_screenshot,
-    evaluate_expression, run_actions, take_snapshot,
+    ActionKind, ConsoleSource, ExpressionResult, InputAction, ScreenshotRequest, capture_screenshot, evaluate_on_page,
+    run_actions, take_snapshot,
 };
 use serde_json::{Value, json};
 
@@ -40,10 +40,11 @@ async fn every_tool_reports_a_crashed_page_at_once() {
     let visit = BrowserFixture::to(&[("/", "<button>B</button>")]).await;
     let button = visit.find("\"B\"").await;
     // In flight during the crash.
-    let waiting = evaluate_expression(&visit.page, "new Promise(() => {})", Duration::from_secs(60));
+    let waiting = evaluate_on_page(&visit.page, "new Promise(() => {})", Duration::from_secs(60), None);
     let crash = async {
         // Only the crash ends it.
-        let _ = evaluate_expression(&visit.page, "location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
+        let _ =
+            evaluate_on_page(&visit.page, "location.href = 'chrome://crash'; 0", Duration::from_secs(2), None).await;
         lead_to_crash(&visit).await;
     };
     let (waited, ()) = tokio::join!(waiting, crash);
@@ -53,7 +54,7 @@ async fn every_tool_reports_a_crashed_page_at_once() {
         let reported = error.to_string();
         assert!(reported.contains("the page crashed") && reported.contains("tether restart"), "{index}: {reported}");
     }
-    let error = evaluate_expression(&visit.page, "1", Duration::from_secs(60)).await.unwrap_err();
+    let error = evaluate_on_page(&visit.page, "1", Duration::from_secs(60), None).await.unwrap_err();
     assert!(error.to_string().contains("the page crashed"), "{error}");
     assert_eq!(visit.console("the page crashed").len(), 1);
     visit.end().await;
@@ -90,7 +91,7 @@ async fn every_tool_reports_a_frozen_page_within_its_deadline() {
     }
     assert_eq!(visit.console("last words").len(), 1);
     // An evaluation terminates the running script at its own deadline; then the page responds again.
-    let error = evaluate_expression(&visit.page, "1", Duration::from_millis(500)).await.unwrap_err();
+    let error = evaluate_on_page(&visit.page, "1", Duration::from_millis(500), None).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
     assert_eq!(visit.value("1 + 1").await, json!(2));
     visit.end().await;
@@ -102,7 +103,7 @@ async fn a_script_of_a_cancelled_request_is_stopped() {
         return;
     }
     let visit = BrowserFixture::to(&[("/", "x")]).await;
-    let evaluate = |expression| evaluate_expression(&visit.page, expression, Duration::from_secs(600));
+    let evaluate = |expression| evaluate_on_page(&visit.page, expression, Duration::from_secs(600), None);
     visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
     let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
     assert_eq!(answers.expect("the page is still frozen").unwrap(), ExpressionResult::Value(json!(2)));
@@ -176,7 +177,7 @@ async fn a_page_logs_a_million_lines() {
          if (i % 1000 == 999) await new Promise(done => setTimeout(done)); }} return 'flooded' }})(); 0"
     );
     visit.value(&flood).await;
-    let mut flooded = Box::pin(evaluate_expression(&visit.page, "await globalThis.flood", Duration::from_secs(500)));
+    let mut flooded = Box::pin(evaluate_on_page(&visit.page, "await globalThis.flood", Duration::from_secs(500), None));
     let reported = loop {
         // The page responds when its queue allows; recorded entries are returned at once.
         let answers = tokio::select! {
@@ -244,7 +245,7 @@ async fn the_console_has_entries_of_page_frames_and_workers() {
         devtether::window::page::PageConnection::open_with_history(visit.launched.cdp_port, visit.records.clone())
             .await
             .unwrap();
-    evaluate_expression(&again, "1", Duration::from_secs(5)).await.unwrap();
+    evaluate_on_page(&again, "1", Duration::from_secs(5), None).await.unwrap();
     assert_eq!(visit.console("").len(), count, "{:?}", visit.console(""));
     visit.end().await;
 }

@@ -8,7 +8,7 @@ use devtether::error::ErrorKind;
 use devtether::process::{self, ProcessExit, StopOutcome};
 use devtether::window::identity::{IdentityError, verify_launch_port, verify_window};
 use devtether::window::page::{
-    ExpressionResult, PageConnection, ScreenshotRequest, capture_screenshot, evaluate_expression,
+    ExpressionResult, PageConnection, ScreenshotRequest, capture_screenshot, evaluate_on_page,
 };
 use devtether::window::{cleanup, session_file};
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::support::requirements::{has_code_server, has_program};
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
-    match evaluate_expression(page, expression, SECONDS(10)).await.unwrap() {
+    match evaluate_on_page(page, expression, SECONDS(10), None).await.unwrap() {
         ExpressionResult::Value(value) => value,
         ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
     }
@@ -69,7 +69,7 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     place.file("second.html", "<title>second</title>");
     value(&page, "void (location.href = 'second.html')").await;
     let arrived = async {
-        while evaluate_expression(&page, "document.title", SECONDS(5)).await.ok()
+        while evaluate_on_page(&page, "document.title", SECONDS(5), None).await.ok()
             != Some(ExpressionResult::Value(json!("second")))
         {}
     };
@@ -78,7 +78,7 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     let ended = place.stop(&launched, Some(&page)).await;
     assert_eq!(ended, StopOutcome::OnRequest(ProcessExit::Code(0)));
     page.wait_closed().await;
-    assert!(evaluate_expression(&page, "1", SECONDS(5)).await.is_err());
+    assert!(evaluate_on_page(&page, "1", SECONDS(5), None).await.is_err());
     assert!(verify_window(&session).await.unwrap_err().to_string().contains("its window has ended"));
 }
 
@@ -120,7 +120,7 @@ async fn every_kind_of_expression_result_is_returned() {
         ("no_such_name", "ReferenceError"),
         ("}{", "SyntaxError"),
     ] {
-        match evaluate_expression(&page, expression, SECONDS(5)).await.unwrap() {
+        match evaluate_on_page(&page, expression, SECONDS(5), None).await.unwrap() {
             ExpressionResult::Exception(text) => assert!(text.contains(expect), "{expression}: {text}"),
             ExpressionResult::Value(value) => panic!("{expression} came to {value}"),
         }
@@ -140,7 +140,7 @@ async fn endless_scripts_are_stopped_and_the_page_continues() {
     for port in [window.cdp_port, service.cdp_port] {
         let page = PageConnection::open(port).await.unwrap();
         for forever in ["while (true) {}", "await new Promise(() => {})"] {
-            let error = evaluate_expression(&page, forever, Duration::from_millis(300)).await.unwrap_err();
+            let error = evaluate_on_page(&page, forever, Duration::from_millis(300), None).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::TimedOut, "{forever}: {error}");
             assert_eq!(value(&page, "6 * 7").await, json!(42), "after {forever}");
         }
@@ -188,7 +188,7 @@ async fn when_the_tab_is_closed_another_tab_becomes_the_page() {
         client.call_raw(None, "Target.closeTarget", &close, SECONDS(5)).await.unwrap();
     }
     let arrived = async {
-        while evaluate_expression(&page, "document.title", SECONDS(5)).await.ok()
+        while evaluate_on_page(&page, "document.title", SECONDS(5), None).await.ok()
             != Some(ExpressionResult::Value(json!("other")))
         {}
     };
