@@ -342,6 +342,15 @@ pub fn node_with_build(script: &str) -> Sandbox {
     Sandbox::with(&[("server.js", NODE_SERVICE), ("devtools.toml", &toml)])
 }
 
+/// A trusted workspace whose window is a browser on `page.html`, with this text.
+pub fn browser(page: &str) -> Sandbox {
+    let sandbox = Sandbox::with(&[("page.html", page)]);
+    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
+    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox
+}
+
 /// A workspace with a Node service and no build.
 pub fn node() -> Sandbox {
     Sandbox::with(&[

@@ -48,14 +48,14 @@ pub async fn evaluate_on_page(
     page: Option<&str>,
 ) -> Result<ExpressionResult> {
     let session = client.select_session(page).await?;
-    Evaluation { client, session: session.as_deref(), timeout, is_terminated: true }.report(expression).await
+    Evaluation { client, session: session.as_deref(), timeout, may_terminate: true }.report(expression).await
 }
 
-/// As [`evaluate_on_page`], for an expression that blocks nothing and only waits for something in the page. No script is
-/// terminated: the one that makes it late is the page's own.
+/// As [`evaluate_on_page`] on the best page, for an expression of tether's own, which does not block the page. No script is
+/// terminated after a timeout: the one that the expression waits for is the page's own.
 pub async fn await_expression(client: &PageClient, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
     let session = client.select_session(None).await?;
-    Evaluation { client, session: session.as_deref(), timeout, is_terminated: false }.report(expression).await
+    Evaluation { client, session: session.as_deref(), timeout, may_terminate: false }.report(expression).await
 }
 
 /// Where an expression is evaluated, and for how long.
@@ -64,7 +64,7 @@ struct Evaluation<'a> {
     session: Option<&'a str>,
     timeout: Duration,
     /// Whether a script that blocks the page is terminated on a timeout, or when the caller cancels.
-    is_terminated: bool,
+    may_terminate: bool,
 }
 
 impl Evaluation<'_> {
@@ -81,7 +81,7 @@ impl Evaluation<'_> {
     }
 
     async fn run(&self, expression: &str) -> Result<ExpressionResult, PageError> {
-        let mut guard = TerminateOnDrop { evaluation: self, is_finished: !self.is_terminated };
+        let mut guard = TerminateOnDrop { evaluation: self, is_finished: false };
         let result = self.run_until_timeout(expression).await;
         guard.is_finished = true;
         result
@@ -92,7 +92,7 @@ impl Evaluation<'_> {
         let result = self.evaluate_and_resolve(expression, started + self.timeout + REPORT_TIME).await;
         match result {
             Err(PageError::Cdp(CdpError::TimedOut { .. })) => {
-                if self.is_terminated {
+                if self.may_terminate {
                     terminate_busy_script(self.client, self.session, REPORT_TIME).await;
                 }
             }
@@ -156,9 +156,9 @@ struct TerminateOnDrop<'a> {
 
 impl Drop for TerminateOnDrop<'_> {
     fn drop(&mut self) {
+        let Evaluation { client, session, may_terminate, .. } = *self.evaluation;
         // Without a runtime, the connection is closed as well.
-        if let (false, Ok(runtime)) = (self.is_finished, Handle::try_current()) {
-            let Evaluation { client, session, .. } = *self.evaluation;
+        if let (true, Ok(runtime)) = (may_terminate && !self.is_finished, Handle::try_current()) {
             let (client, session) = (client.clone(), session.map(str::to_owned));
             runtime.spawn(async move { terminate_busy_script(&client, session.as_deref(), CANCEL_CHECK).await });
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, events, found, kill_supervisor, line, stop};
 use crate::support::mcp_client::McpClient;
 use crate::support::palette::{choose_in_palette, until};
-use crate::support::{Sandbox, eventually};
+use crate::support::{Sandbox, browser, eventually};
 
 const NODE: &str = "[window]\nkind = 'node'\nprogram = 'server.js'\n";
 
@@ -104,11 +104,8 @@ fn n14_a_stop_during_an_automatic_build_holds_the_window_and_keeps_the_build() {
 
 /// A started browser with `page.html`.
 fn started_page(files: &[(&str, &str)]) -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = browser("");
     files.iter().for_each(|(name, text)| sandbox.write(name, text));
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.json(&["start"]);
     sandbox.arrived();
     sandbox

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::VERSION;
 use crate::support::requirements::{has_code_server, has_program, installed_adapter};
-use crate::support::{Sandbox, eventually, is_alive};
+use crate::support::{Sandbox, browser, eventually, is_alive};
 
 const TOML: &str = "[window]\nkind = 'web-extension-host'\n";
 
@@ -170,12 +170,8 @@ fn the_page_of_a_browser_is_loaded_anew_and_its_storage_stays() {
     if !has_program("chromium") {
         return;
     }
-    let sandbox = Sandbox::new();
+    let sandbox = browser("<title>0</title>");
     let page = |title: &str| sandbox.write("page.html", &format!("<title>{title}</title>"));
-    page("0");
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.json(&["start"]);
     let window = sandbox.arrived()["pid"].clone();
     sandbox.json(&["evaluate", "sessionStorage.setItem('kept', 'yes')"]);

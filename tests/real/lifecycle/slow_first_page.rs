@@ -1,7 +1,7 @@
 //! A page whose own scripts take longer than a start waits for them.
 
 use crate::support::requirements::has_program;
-use crate::support::{Sandbox, eventually};
+use crate::support::{browser, eventually};
 
 /// Longer than a start waits for the first page.
 const PAGE: &str = "<script type=module>
@@ -15,11 +15,7 @@ fn a_module_that_takes_longer_than_the_start_waits_is_not_terminated() {
     if !has_program("chromium") {
         return;
     }
-    let sandbox = Sandbox::new();
-    sandbox.write("page.html", PAGE);
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
+    let sandbox = browser(PAGE);
     sandbox.json(&["start"]);
     // A snapshot of the page that is busy fails.
     eventually("the module has run", || {

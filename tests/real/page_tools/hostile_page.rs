@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::raw_mcp::{RawMcp, visit_texts};
 use crate::support::requirements::has_program;
-use crate::support::{Sandbox, eventually};
+use crate::support::{browser, eventually};
 
 /// Characters that steer, hide or reorder.
 const HIDDEN: [char; 7] = ['\u{1b}', '\u{7f}', '\u{85}', '\u{9b}', '\u{202e}', '\u{200b}', '\u{2066}'];
@@ -63,10 +63,7 @@ fn n4_a_page_steers_hides_and_forges_nothing_that_an_agent_reads() {
         return;
     }
     let evil = format!("said{}\n{}\r\n{}", String::from_iter(HIDDEN), FORGED.join("\n"), FORGED[0]);
-    let sandbox = Sandbox::with(&[("page.html", &PAGE.replace("$evil", &json!(evil).to_string()))]);
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
+    let sandbox = browser(&PAGE.replace("$evil", &json!(evil).to_string()));
     let mut mcp = RawMcp::start(&sandbox);
     let mut ask = |method: &str, params: Value| -> Value {
         let mut messages = mcp.request(method, params);

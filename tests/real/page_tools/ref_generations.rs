@@ -6,16 +6,7 @@ use serde_json::{Value, json};
 use super::find;
 use crate::support::requirements::has_program;
 
-use crate::support::{Sandbox, kill, wait_for_end};
-
-fn browser(page: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.write("page.html", page);
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
-    sandbox
-}
+use crate::support::{Sandbox, browser, kill, wait_for_end};
 
 fn snapshot(sandbox: &Sandbox) -> String {
     sandbox.json(&["snapshot"])["text"].as_str().unwrap().to_owned()
