@@ -113,13 +113,22 @@ pub struct FoundAdapter {
     pub place: String,
     /// The folder of Rust's own formatters, for debuggers that need them to show a `String` as text.
     pub formatters: Option<PathBuf>,
+    /// The `PATH` of the adapter, where it starts a program of our own tools.
+    pub search_path: Option<String>,
     /// What was passed over for want of consent, and the command that asks for it.
     pub note: Option<String>,
 }
 
 impl FoundAdapter {
     fn new(path: PathBuf, place: &str) -> FoundAdapter {
-        FoundAdapter { path, interpreter: None, place: place.to_owned(), formatters: None, note: None }
+        FoundAdapter {
+            path,
+            interpreter: None,
+            place: place.to_owned(),
+            formatters: None,
+            search_path: None,
+            note: None,
+        }
     }
 }
 

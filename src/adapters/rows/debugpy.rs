@@ -115,7 +115,17 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         trail = trail.try_path(Some(folder.join("debugpy")), "the packages of the interpreter");
     }
     let found = trail.finish(ADAPTER.name, ADAPTER.install)?;
-    Ok(FoundAdapter { interpreter: Some(python), note, ..found })
+    Ok(FoundAdapter { interpreter: Some(python), search_path: path_with_own_gdb(search), note, ..found })
+}
+
+/// `PATH` with our own gdb first, if it is installed. debugpy attaches to a running process with gdb, and one that is older
+/// than the processor cannot restore its registers: the process ends when it is let go.
+fn path_with_own_gdb(search: &AdapterSearch) -> Option<String> {
+    let environment = search.installed_tool("gdb")?.parent()?.parent()?.to_owned();
+    let folders = python::library_folders(&environment).into_iter();
+    let own = folders.map(|folder| folder.join("gdb_for_pwndbg/_vendor/bin")).find(|it| is_program(&it.join("gdb")))?;
+    let path = std::env::split_paths(search.var("PATH").unwrap_or_default()).collect::<Vec<_>>();
+    std::env::join_paths([own].into_iter().chain(path)).ok()?.into_string().ok()
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
@@ -214,7 +224,10 @@ fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: Start
     let python = found.interpreter.clone().unwrap_or_else(|| "python3".into());
     let argv = [python.into_os_string(), found.path.join("adapter").into_os_string()].into_iter();
     let argv = argv.chain(["--host", "127.0.0.1", "--port", "0"].map(OsString::from)).collect();
-    let env = BTreeMap::from([(ENDPOINTS.0.to_owned(), Some(ENDPOINTS.1.to_owned()))]);
+    let mut env = BTreeMap::from([(ENDPOINTS.0.to_owned(), Some(ENDPOINTS.1.to_owned()))]);
+    if let (true, Some(path)) = (target.is_attach(), &found.search_path) {
+        env.insert("PATH".to_owned(), Some(path.clone()));
+    }
     let connect = ConnectMethod::TcpPort { parse_address: parse_endpoint };
     Ok(LaunchPlan::start_adapter(ProcessPlan { argv, cwd: target.cwd(), env }, connect, start))
 }

@@ -106,7 +106,8 @@ pub fn package_folders(search: &AdapterSearch, python: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn library_folders(prefix: &Path) -> Vec<PathBuf> {
+/// The folders below `prefix` in which its interpreters find packages.
+pub fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
     let versions = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
     versions.flat_map(|entry| ["site-packages", "dist-packages"].map(|folder| entry.path().join(folder))).collect()

@@ -163,6 +163,7 @@ impl SampleFolder {
             interpreter: Some("/bin/it".into()),
             place: String::new(),
             formatters: Some("/rust etc".into()),
+            search_path: None,
             note: None,
         };
         let fields = serde_json::from_value(fields).unwrap();

@@ -228,8 +228,14 @@ fn sources_and_non_executables_are_refused_with_a_hint() {
     let place = ProgramFolder::new();
     let (source, _) = place.file("ä.rs", "fn main() {}");
     let (data, _) = place.file("data", "no program");
-    let anything =
-        FoundAdapter { path: "/x".into(), interpreter: None, place: String::new(), formatters: None, note: None };
+    let anything = FoundAdapter {
+        path: "/x".into(),
+        interpreter: None,
+        place: String::new(),
+        formatters: None,
+        search_path: None,
+        note: None,
+    };
     for name in ["lldb-dap", "codelldb", "gdb"] {
         let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
         let check = |path: &Path, part: &str| {

@@ -5,6 +5,7 @@ use devtether::debug::{RunState, StopKind};
 use serde_json::json;
 
 use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
+use crate::support::requirements::installed_tool;
 
 const APP: &str = "\
 import sys
@@ -115,6 +116,11 @@ async fn a_running_process_is_attached_to() {
     let text =
         "import time\nprint('up', flush=True)\ntotal = 0\nwhile True:\n    total += 1\n    time.sleep(0.01)  # STOP\n";
     let (app, line) = place.file("wörker.py", text);
+    // The gdb of a distribution may end the program on a newer processor: ours is found first.
+    if installed_tool("gdb/bin/python").is_some() {
+        let search_path = found.search_path.as_deref().unwrap_or_default();
+        assert!(search_path.split(':').next().is_some_and(|first| first.contains("gdb_for_pwndbg")), "{search_path}");
+    }
     let python = found.interpreter.clone().unwrap();
     let mut program = crate::adapters::start_failures::Started::of(&[python.as_os_str(), app.as_os_str()], &[]);
     program.line(|line| (line == "up").then_some(())).await;
