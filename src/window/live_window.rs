@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::FutureExt;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
 use super::caller::Caller;
@@ -35,6 +35,8 @@ const KEPT_OUTPUT: u64 = 1 << 20;
 const PAGE_TURN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many lines of output are searched for the inspector of an extension host that was started again.
 const INSPECTOR_LINES: usize = 500;
+/// From the moment when a window that ends has closed its port until its process has exited.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// A window whose process runs.
 pub struct LiveWindow {
@@ -140,7 +142,14 @@ impl LiveWindow {
         if let Some(page) = slot.as_ref().filter(|page| page.wait_closed().now_or_never().is_none()) {
             return Ok(Arc::clone(page));
         }
-        let port = self.verified_cdp_port().map_err(|error| self.explain_error(error))?;
+        let port = match self.verified_cdp_port() {
+            Ok(port) => port,
+            Err(error) => {
+                // A program that ends closes its port before it is gone.
+                let _ = timeout(CLOSING_TIME, self.process.wait_for_exit()).await;
+                return Err(self.explain_error(error));
+            }
+        };
         let page = PageConnection::open_with_history(port, Arc::clone(&self.history))
             .await
             .map_err(|error| self.explain_error(error))?;

@@ -113,6 +113,23 @@ fn a_hangup_does_not_end_a_supervisor() {
 }
 
 #[test]
+fn a_window_that_has_closed_its_port_and_then_exits_has_ended() {
+    let sandbox = crate::support::node();
+    let ends = "process.on('SIGUSR2', () => { require('inspector').close(); setTimeout(() => process.exit(0), 400) });";
+    sandbox.write("server.js", &format!("{}{ends}", crate::support::NODE_SERVICE));
+    let started = sandbox.json(&["start"]);
+    let port = started["cdpPort"].as_u64().unwrap() as u16;
+    kill(pid(&started), Signal::USR2);
+    crate::support::eventually("the port is closed", || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_err().then_some(())
+    });
+    let error = sandbox.tether(&["evaluate", "answer"]).fails(3, &["tether start"]);
+    // Started late, the question finds no window any more.
+    let says_so = ["the window ended during the operation", "has exited"];
+    assert!(says_so.iter().any(|text| error.stderr.contains(text)), "{error:?}");
+}
+
+#[test]
 fn a_workspace_that_was_cleaned_still_finds_its_window() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
