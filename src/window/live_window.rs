@@ -35,7 +35,7 @@ const KEPT_OUTPUT: u64 = 1 << 20;
 const PAGE_TURN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many lines of output are searched for the inspector of an extension host that was started again.
 const INSPECTOR_LINES: usize = 500;
-/// From the moment when a window that ends has closed its port until its process has exited.
+/// How long a window that ends may take from closing its port until its process has exited.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// A window whose process runs.
@@ -145,6 +145,7 @@ impl LiveWindow {
         let port = match self.verified_cdp_port() {
             Ok(port) => port,
             Err(error) => {
+                drop(slot);
                 // A program that ends closes its port before it is gone.
                 let _ = timeout(CLOSING_TIME, self.process.wait_for_exit()).await;
                 return Err(self.explain_error(error));

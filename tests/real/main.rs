@@ -12,6 +12,7 @@ mod editor_relays;
 mod extension_templates;
 mod joined_editors;
 mod lifecycle;
+mod listed_page;
 mod page_tools;
 mod skill;
 #[path = "../support/mod.rs"]

@@ -124,8 +124,8 @@ fn path_with_own_gdb(search: &AdapterSearch) -> Option<String> {
     let environment = search.installed_tool("gdb")?.parent()?.parent()?.to_owned();
     let folders = python::library_folders(&environment).into_iter();
     let own = folders.map(|folder| folder.join("gdb_for_pwndbg/_vendor/bin")).find(|it| is_program(&it.join("gdb")))?;
-    let path = std::env::split_paths(search.var("PATH").unwrap_or_default()).collect::<Vec<_>>();
-    std::env::join_paths([own].into_iter().chain(path)).ok()?.into_string().ok()
+    let path = search.var("PATH").unwrap_or_default();
+    std::env::join_paths([own].into_iter().chain(std::env::split_paths(path))).ok()?.into_string().ok()
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {

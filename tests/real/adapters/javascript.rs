@@ -1,14 +1,13 @@
 //! Our own adapter for Node, and js-debug: programs, attaching to them, compiled sources.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use devtether::adapters::{Address, DebugTargetKind};
-use devtether::cdp::list_targets;
 use devtether::debug::{RunState, StopKind};
 
 use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
-use crate::support::{TEST_TIMEOUT, eventually};
+use crate::listed_page::listed_page;
+use crate::support::eventually;
 
 const ADAPTERS: [&str; 2] = ["node", "js-debug"];
 
@@ -184,7 +183,8 @@ async fn a_page_of_a_browser_is_attached_to() {
     argv.extend([&profile, &url].map(std::ffi::OsStr::new));
     let mut browser = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    wait_until_listed(port, "/index.html").await;
+    // The browser's port answers before its first page is listed.
+    listed_page(port, |page| page.url.ends_with("/index.html")).await;
     for (row, found) in ADAPTERS.iter().filter_map(|adapter| found(adapter)) {
         let page = place.wants(DebugTargetKind::Page { url: url.clone(), port });
         let play = AdapterSession::open(row, &found, &page, &[(&app, line)]).await;
@@ -192,15 +192,6 @@ async fn a_page_of_a_browser_is_attached_to() {
         assert!(play.evaluate("total").await.parse::<u64>().is_ok());
         play.let_go().await;
         assert!(browser.is_alive());
-    }
-}
-
-/// A browser's port answers before its first page is listed.
-async fn wait_until_listed(port: u16, url_end: &str) {
-    let since = Instant::now();
-    while !list_targets(port).await.unwrap().iter().any(|it| it.kind == "page" && it.url.ends_with(url_end)) {
-        assert!(since.elapsed() < TEST_TIMEOUT, "the browser opens no {url_end}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

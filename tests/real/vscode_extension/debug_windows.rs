@@ -7,6 +7,7 @@ use devtether::clock::now_ms;
 use serde_json::{Value, json};
 
 use super::host_editor::HostEditor;
+use crate::listed_page::listed_page;
 use crate::support::{TEST_TIMEOUT, eventually};
 
 const MANIFEST: &str = r#"{
@@ -70,16 +71,7 @@ async fn a_reload_of_the_last_debug_window_keeps_the_mcp_server_and_a_close_stop
 
 /// The id of the page of the debug window, once its workbench is there.
 async fn debug_window(port: u16) -> String {
-    let since = Instant::now();
-    loop {
-        let targets = list_targets(port).await.unwrap();
-        let is_debugged = |title: &str| title.starts_with("[Extension Development Host]");
-        if let Some(found) = targets.into_iter().find(|it| it.kind == "page" && is_debugged(&it.title)) {
-            return found.id;
-        }
-        assert!(since.elapsed() < TEST_TIMEOUT, "no debug window opens");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    listed_page(port, |page| page.title.starts_with("[Extension Development Host]")).await.id
 }
 
 async fn browser_call(port: u16, method: &str, params: Value) -> Value {

@@ -1,0 +1,21 @@
+//! A page that a browser lists on its debugging port.
+
+use std::time::{Duration, Instant};
+
+use devtether::cdp::{TargetListEntry, list_targets};
+
+use crate::support::TEST_TIMEOUT;
+
+/// Waits until the browser lists such a page, and returns it.
+pub async fn listed_page(port: u16, is_wanted: impl Fn(&TargetListEntry) -> bool) -> TargetListEntry {
+    let since = Instant::now();
+    loop {
+        let targets = list_targets(port).await.unwrap();
+        let found = targets.into_iter().find(|target| target.kind == "page" && is_wanted(target));
+        if let Some(page) = found {
+            return page;
+        }
+        assert!(since.elapsed() < TEST_TIMEOUT, "the page is never listed on port {port}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
