@@ -16,6 +16,9 @@ use crate::window::token_redaction::redact_connection_tokens;
 
 /// The time between the first refused connection to an exiting program and its exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many searches for processes have to find none, and the time between them.
+const SEARCHES: u32 = 20;
+const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 /// How many lines of a failed program's output an error contains.
 const TAIL_LINES: usize = 20;
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -43,10 +46,8 @@ impl StartedProgram<'_> {
     ) -> Result<T> {
         let ended = async {
             let exit = self.process.wait_for_exit().await;
-            while exit.is_success()
-                && let Some(process) = running().pop()
-            {
-                process.wait_for_exit().await;
+            if exit.is_success() {
+                wait_for_last_exit(running).await;
             }
             exit
         };
@@ -81,6 +82,24 @@ impl StartedProgram<'_> {
         };
         let error = Error::other(format!("{} ended before it {what}", self.name));
         Err(append_output_tail(error, status.to_string(), output))
+    }
+}
+
+/// Waits until `running` returns no process in [`SEARCHES`] searches in a row: a process that is just replacing its
+/// program has no command line and no environment in /proc, so a single search can miss it.
+async fn wait_for_last_exit(running: impl Fn() -> Vec<Process>) {
+    let mut without = 0;
+    while without < SEARCHES {
+        match running().pop() {
+            Some(process) => {
+                process.wait_for_exit().await;
+                without = 0;
+            }
+            None => {
+                tokio::time::sleep(SEARCH_INTERVAL).await;
+                without += 1;
+            }
+        }
     }
 }
 
@@ -133,7 +152,29 @@ pub fn parse_inspector_port(line: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::process::Command;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_some_searches_miss_is_waited_for() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap();
+        let searches = Cell::new(0);
+        let running = || {
+            searches.set(searches.get() + 1);
+            let is_missed = searches.get() % 2 == 1;
+            if is_missed || !process.is_alive() { Vec::new() } else { vec![process.clone()] }
+        };
+        let exit = wait_for_last_exit(running);
+        tokio::pin!(exit);
+        assert!(timeout(Duration::from_secs(60), &mut exit).await.is_err(), "it still runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        exit.await;
+        assert!(searches.get() > SEARCHES);
+    }
 
     #[test]
     fn the_inspector_port_is_parsed_from_the_line_that_node_prints() {
