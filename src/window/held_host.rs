@@ -43,7 +43,7 @@ impl Window {
     /// window are not held.
     pub async fn wait_for_held_host(&self) -> Option<HeldHost> {
         let window = self.context.published.borrow().window.clone()?;
-        let hold = self.context.hold_of(&window);
+        let hold = window.host_hold();
         if !self.context.holds_new_hosts.load(Ordering::Relaxed) || !hold.is_installed() {
             return None;
         }
@@ -65,16 +65,12 @@ impl WindowContext {
     /// Makes hosts of this window that start from now on wait, or not, as [`Window::hold_new_hosts`] was told last: no
     /// window is published while one is refreshed.
     pub fn arm_host_hold(&self, window: &LiveWindow) {
-        let hold = self.hold_of(window);
+        let hold = window.host_hold();
         if !hold.is_installed() {
             return;
         }
         if let Err(error) = hold.set_armed(self.holds_new_hosts.load(Ordering::Relaxed)) {
             warn!("cannot hold extension hosts for their debug sessions: {error}");
         }
-    }
-
-    fn hold_of(&self, window: &LiveWindow) -> HostHold {
-        HostHold::of_launch(&self.paths.state, &window.session.launch_id)
     }
 }

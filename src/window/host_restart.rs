@@ -11,7 +11,7 @@ use tracing::{debug, info};
 
 use super::context::WindowContext;
 use super::identity::find_launch_listener;
-use super::launch::parse_inspector_port;
+use super::launch::{HostHold, parse_inspector_port};
 use super::live_window::{LiveWindow, WindowPage};
 use super::session_file::WindowSession;
 use crate::clock::now_ms;
@@ -28,8 +28,8 @@ pub async fn follow_replaced_host(context: &WindowContext, window: &LiveWindow) 
     let port = loop {
         let port = window.wait_for_output_line(from, parse_inspector_port).await.ok()?;
         from = window.output_length();
-        let launch_id = window.session.launch_id.clone();
-        let is_new = tokio::task::spawn_blocking(move || is_new_host(&launch_id, port, began_ticks)).await;
+        let (launch_id, hold) = (window.session.launch_id.clone(), window.host_hold());
+        let is_new = tokio::task::spawn_blocking(move || is_new_host(&launch_id, &hold, port, began_ticks)).await;
         if is_new.is_ok_and(|is_new| is_new) {
             break port;
         }
@@ -53,10 +53,10 @@ pub async fn follow_replaced_host(context: &WindowContext, window: &LiveWindow) 
     Some(renewed)
 }
 
-/// Whether an extension host of this launch listens on `port`, and was started at `began_ticks` or later.
-fn is_new_host(launch_id: &str, port: u16, began_ticks: u64) -> bool {
+/// Whether an extension host of this launch listens on `port`, and could run no extension before `began_ticks`.
+fn is_new_host(launch_id: &str, hold: &HostHold, port: u16, began_ticks: u64) -> bool {
     let Ok(pid) = find_launch_listener(launch_id, port) else { return false };
-    let is_newer = process::read_facts(pid).is_ok_and(|facts| facts.start_ticks >= began_ticks);
+    let is_newer = hold.read_start(pid).is_ok_and(|start| start >= began_ticks);
     let arguments = process::read_arguments(pid).unwrap_or_default();
     is_newer && arguments.iter().any(|argument| argument == HOST_FLAG)
 }

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::caller::Caller;
 use super::identity::{self, IdentityError};
-use super::launch::parse_inspector_port;
+use super::launch::{HostHold, parse_inspector_port};
 use super::page::{
     ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
 };
@@ -256,6 +256,12 @@ impl LiveWindow {
     /// The file with the output of all its processes.
     pub fn output(&self) -> &Path {
         &self.output
+    }
+
+    /// The files by which its extension hosts are held.
+    pub fn host_hold(&self) -> HostHold {
+        // The output file lies in the state folder.
+        HostHold::of_launch(self.output.parent().unwrap_or(&self.output), &self.session.launch_id)
     }
 
     /// Sends a close request (`Browser.close`); returns whether the window received it.

@@ -20,16 +20,27 @@ const HOST_FLAG = '--type=extensionHost';
 const MAX_MS = 20_000;
 const PAUSE_MS = 4;
 
+// Not there where no host is started ahead.
+const SPARE_HOST = path.join(__dirname, 'spare.cjs');
+const spareHost = fs.existsSync(SPARE_HOST) ? require(SPARE_HOST) : undefined;
+
 // What this process starts does not inherit it.
 process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
 if (isMainThread) {
   // Compiled code is kept from launch to launch. A Node before 22.1 cannot keep it.
   require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
-  if (process.argv.includes(HOST_FLAG)) {
-    openInspector();
-    holdHost();
-  } else {
+  if (!process.argv.includes(HOST_FLAG)) {
     addToHosts();
+  } else if (spareHost?.isSpareHost()) {
+    spareHost.waitAsSpareHost((execArgv) => {
+      process.execArgv = execArgv;
+      openInspector(findInspectorPort());
+      openInspector(0);
+      holdHost();
+    });
+  } else {
+    openInspector(0);
+    holdHost();
   }
 }
 
@@ -39,15 +50,25 @@ function addToHosts() {
   childProcess.fork = function (file, args, options) {
     const isHost = Array.isArray(args) && args.includes(HOST_FLAG);
     if (!isHost) return fork.apply(this, arguments);
-    const execArgv = [...options?.execArgv ?? [], `--require=${__filename}`];
-    return fork.call(this, file, args, { ...options, execArgv });
+    const start = (args, flags) => {
+      const execArgv = [...flags, `--require=${__filename}`];
+      return fork.call(this, file, args, { ...options, execArgv });
+    };
+    const spare = spareHost?.takeSpareHost(file, args, options);
+    spareHost?.startSpareHostLater(file, args, options, start);
+    return spare ?? start(args, options?.execArgv ?? []);
   };
   require('module').syncBuiltinESMExports();
 }
 
-function openInspector() {
-  const isRequested = process.execArgv.some((flag) => /^--inspect(-brk)?=/.test(flag));
-  if (isRequested && !inspector.url()) inspector.open(0, '127.0.0.1');
+// Where a host is to have an inspector and has none.
+function openInspector(port) {
+  if (findInspectorPort() !== undefined && !inspector.url()) inspector.open(port, '127.0.0.1');
+}
+
+function findInspectorPort() {
+  const flag = process.execArgv.find((flag) => /^--inspect(-brk)?=/.test(flag));
+  return flag && Number(/\d+$/.exec(flag)?.[0] ?? 0);
 }
 
 // Uses no call that throws while it waits: a debugger may stop at each exception.

@@ -27,7 +27,7 @@ use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
 use crate::cdp::Endpoint;
 use crate::cdp::types::CookieParam;
-use crate::config::{WindowKind, prepare_user_settings};
+use crate::config::{RefreshSetting, WindowKind, prepare_user_settings};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
@@ -100,7 +100,8 @@ fn server_command_line(
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;
     let hold = HostHold::of_launch(&attempt.plan.state_dir, &attempt.plan.launch_id);
-    let hook = hold.install(&prepare_compile_cache(&attempt.plan.state_dir)?)?;
+    let keeps_spare = attempt.plan.settings.refresh == RefreshSetting::Auto;
+    let hook = hold.install(&prepare_compile_cache(&attempt.plan.state_dir)?, keeps_spare)?;
     hold.set_armed(attempt.plan.holds_hosts).doing(|| "cannot hold the extension host".to_owned())?;
     let [node, server_main] = programs.map(OsString::from);
     let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];

@@ -3,8 +3,8 @@
 //! ```text
 //! the workbench stops its hosts ──► starts them ──► "Debugger listening on …" (another port) ──► process, start ticks
 //! ```
-//! Proven by the process that listens on the new inspector port: it is one of this launch, and was started after the
-//! restart had begun.
+//! Proven by the process that listens on the new inspector port: it is one of this launch, and was started, or if it was
+//! started ahead given to the workbench, after the restart had begun.
 
 use std::time::Duration;
 
@@ -29,6 +29,6 @@ pub async fn restart_extension_host(window: &LiveWindow) -> Result<RungReport> {
     let unproven = || Error::new(ErrorKind::TimedOut, "the new extension host did not start in time");
     let port = timeout_at(deadline, window.wait_for_output_line(from, parse_inspector_port)).await;
     let port = port.map_err(|_| unproven())??;
-    verify_new_host(&window.session, port, began_ticks).await?;
+    verify_new_host(window, port, began_ticks).await?;
     Ok(RungReport { inspector_port: Some(port), notes: Vec::new() })
 }

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use crate::error::{Error, ErrorContext, Result};
 use crate::process::{self, Process};
 use crate::window::identity::{IdentityError, find_launch_listener};
+use crate::window::live_window::LiveWindow;
 use crate::window::session_file::WindowSession;
 
 /// How long the old host, and each of its children, may take to end by itself, and then after SIGTERM.
@@ -42,12 +43,12 @@ impl OldHost {
     }
 }
 
-/// Verifies that a process of this launch listens on `port`, and was started at `began_ticks` or later.
-pub async fn verify_new_host(session: &WindowSession, port: u16, began_ticks: u64) -> Result<()> {
-    let launch_id = session.launch_id.clone();
+/// Verifies that a process of this launch listens on `port`, and could run no extension before `began_ticks`.
+pub async fn verify_new_host(window: &LiveWindow, port: u16, began_ticks: u64) -> Result<()> {
+    let (launch_id, hold) = (window.session.launch_id.clone(), window.host_hold());
     let find = move || {
         let pid = find_launch_listener(&launch_id, port)?;
-        Ok::<_, IdentityError>((pid, process::read_facts(pid)?.start_ticks))
+        Ok::<_, IdentityError>((pid, hold.read_start(pid)?))
     };
     let unverified =
         |cause: String| Error::other(format!("cannot verify the extension host on port {port}")).because(cause);

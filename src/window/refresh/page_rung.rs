@@ -41,6 +41,6 @@ pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64)
     };
     let unproven = || Error::new(ErrorKind::TimedOut, "the extension host did not start in time");
     let port = timeout_at(deadline, started).await.map_err(|_| unproven())??;
-    verify_new_host(&window.session, port, began_ticks).await?;
+    verify_new_host(window, port, began_ticks).await?;
     Ok(RungReport { inspector_port: Some(port), notes: page.take_notices() })
 }

@@ -14,6 +14,7 @@ mod refresh_breakpoints;
 mod refresh_by_hand;
 mod refresh_faults;
 mod slow_first_page;
+mod spare_hosts;
 mod vscode_as_client;
 pub mod web_projects;
 

@@ -1,5 +1,7 @@
 //! After an edit, the window runs the new code by the cheapest way that is proven to; what that leaves alone stays.
 
+use std::path::PathBuf;
+
 use devtether::process::read_facts;
 use serde_json::{Value, json};
 
@@ -48,13 +50,30 @@ pub(super) fn started_extension() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-/// The extension hosts of the sandbox. A child of a host is left out: until it runs a program of its own, it has the host's
-/// command line.
+/// The extension hosts of the sandbox that a workbench is connected to. A child of a host is left out: until it runs a
+/// program of its own, it has the host's command line.
 pub(super) fn extension_hosts(sandbox: &Sandbox) -> Vec<u32> {
-    let is_host = |(_, line): &&(u32, String)| line.contains("--type=extensionHost");
+    let is_taken = |pid| first_host_file(sandbox, &format!("taken-{pid}")).is_some();
+    let is_spare = |pid, line: &str| line.contains("--devtether-spare") && !is_taken(pid);
+    let is_host = |(pid, line): &&(u32, String)| line.contains("--type=extensionHost") && !is_spare(*pid, line);
     let found: Vec<u32> = sandbox.processes().iter().filter(is_host).map(|(pid, _)| *pid).collect();
     let is_child = |pid: u32| read_facts(pid).is_ok_and(|facts| found.contains(&facts.parent));
     found.iter().copied().filter(|pid| !is_child(*pid)).collect()
+}
+
+/// The first file of this name by which extension hosts are held and kept ahead; the name may end with `*`.
+pub(super) fn first_host_file(sandbox: &Sandbox, name: &str) -> Option<PathBuf> {
+    let mut found = vec![sandbox.home().join("state/devtether")];
+    for component in ["*", "window-*", "host-hold", name] {
+        let Some(prefix) = component.strip_suffix('*') else {
+            found.iter_mut().for_each(|path| path.push(component));
+            continue;
+        };
+        let entries = found.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let begins = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(prefix);
+        found = entries.map(|entry| entry.path()).filter(begins).collect();
+    }
+    found.into_iter().find(|path| path.exists())
 }
 
 /// Waits until there is one extension host, and returns it. The host of an earlier window may still be ending.

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::VERSION;
-use super::refresh::{extension, extension_hosts, started_extension};
+use super::refresh::{extension, extension_hosts, first_host_file, started_extension};
 use crate::support::requirements::{installed_adapter, installed_tool};
 use crate::support::{Sandbox, eventually};
 
 const STOPS: [&str; 2] = ["STOP in activate", "STOP in a command"];
 
 /// Stops in `activate`, and in a command that it runs through VS Code.
-fn extension_with_stops(version: &str) -> String {
+pub(super) fn extension_with_stops(version: &str) -> String {
     extension(
         version,
         "const greet = () => {
@@ -24,12 +24,12 @@ fn extension_with_stops(version: &str) -> String {
     )
 }
 
-fn line_of(word: &str) -> usize {
+pub(super) fn line_of(word: &str) -> usize {
     extension_with_stops("0").lines().position(|line| line.contains(word)).unwrap() + 1
 }
 
 /// A started extension, with a session that follows its host, and both breakpoints.
-fn debugged_extension() -> Option<(Sandbox, String)> {
+pub(super) fn debugged_extension() -> Option<(Sandbox, String)> {
     installed_adapter("js-debug")?;
     let sandbox = started_extension()?;
     sandbox.write("extension.js", &extension_with_stops("0"));
@@ -42,7 +42,7 @@ fn debugged_extension() -> Option<(Sandbox, String)> {
 }
 
 /// Asserts that the session stops in the next two places, and lets it go on.
-fn stops_in_both(sandbox: &Sandbox, session: &str, round: &str, line_of: impl Fn(&str) -> usize) {
+pub(super) fn stops_in_both(sandbox: &Sandbox, session: &str, round: &str, line_of: impl Fn(&str) -> usize) {
     for word in STOPS {
         let stopped = sandbox.json(&["debug", "wait", "60"]);
         let at = &stopped["stopReason"]["location"]["lineNumber"];
@@ -165,26 +165,7 @@ fn version_past_stops(sandbox: &Sandbox) -> serde_json::Value {
 
 /// The extension host that waits for its debug sessions, and the file by which it does.
 fn find_held(sandbox: &Sandbox) -> Option<(u32, std::path::PathBuf)> {
-    let pattern = sandbox.home().join("state/devtether/*/window-*/host-hold/held-*");
-    let held = glob_first(&pattern)?;
+    let held = first_host_file(sandbox, "held-*")?;
     let pid = held.file_name()?.to_str()?.strip_prefix("held-")?.parse().ok()?;
     Some((pid, held))
-}
-
-/// The first path that matches a pattern whose components may be `*` or end with it.
-fn glob_first(pattern: &std::path::Path) -> Option<std::path::PathBuf> {
-    let mut found = vec![std::path::PathBuf::from("/")];
-    for component in pattern.components().skip(1) {
-        let component = component.as_os_str().to_str()?;
-        let Some(prefix) = component.strip_suffix('*') else {
-            found.iter_mut().for_each(|path| path.push(component));
-            continue;
-        };
-        let entries = found.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-        let starts = |path: &std::path::PathBuf| {
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix))
-        };
-        found = entries.map(|entry| entry.path()).filter(starts).collect();
-    }
-    found.into_iter().next()
 }
