@@ -35,6 +35,7 @@ mod host_hold;
 mod node;
 mod readiness;
 mod web_extension_host;
+mod workbench_cache;
 
 use self::attempt::LaunchAttempt;
 pub use self::attempt::{LaunchedWindow, WindowLaunchPlan};

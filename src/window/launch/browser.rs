@@ -56,7 +56,7 @@ const FLAGS: &[&str] = &[
 pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     let url = attempt.plan.settings.url.as_deref().unwrap_or(EMPTY_PAGE);
     check_url(url)?;
-    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, &attempt.plan.settings.args).await?;
+    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, &attempt.plan.settings.args, &[]).await?;
     attempt.report_progress("loading the first page");
     let loading = async {
         let page = attempt.connect_to_page(&launched.endpoint).await?;
@@ -111,18 +111,20 @@ async fn wait_until_parsed(page: &PageConnection) -> Result<()> {
     Ok(())
 }
 
-/// Starts the browser on `url` and waits for its debugging port.
+/// Starts the browser on `url`, with arguments of the user and flags of ours, and waits for its debugging port.
 pub async fn start_browser<'a>(
     attempt: &'a LaunchAttempt<'a>,
     url: &str,
     args: &[String],
+    flags: &[OsString],
 ) -> Result<(StartedProgram<'a>, LaunchedWindow)> {
     check_url(url)?;
     check_args(args)?;
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let program = find_browser(attempt)?;
     let profile = prepare_profile(attempt)?;
     attempt.report_progress("starting the browser");
-    let browser = attempt.spawn("the browser", command_line(attempt, &program, &profile, args, url))?;
+    let browser = attempt.spawn("the browser", command_line(attempt, &program, &profile, [flags, &args], url))?;
     let port = browser.wait_for("opened its debugging port", wait_for_port_file(&profile)).await;
     let port = port.map_err(|error| explain_used_profile(error, &profile))?;
     attempt.log_moment("the browser listens");
@@ -195,7 +197,7 @@ fn command_line(
     attempt: &LaunchAttempt<'_>,
     program: &Path,
     profile: &Path,
-    args: &[String],
+    more: [&[OsString]; 2],
     url: &str,
 ) -> Vec<OsString> {
     let mut argv = vec![program.as_os_str().to_owned()];
@@ -210,7 +212,7 @@ fn command_line(
     if rustix::process::geteuid().is_root() {
         argv.push("--no-sandbox".into()); // Chromium refuses to run as root with it
     }
-    argv.extend(args.iter().map(OsString::from));
+    argv.extend(more.concat());
     argv.push(url.into());
     argv
 }

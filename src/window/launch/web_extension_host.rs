@@ -25,6 +25,7 @@ use super::development_folder::development_path;
 use super::extension_host_args::ExtensionHostArgs;
 use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
+use super::workbench_cache::WorkbenchCache;
 use crate::cdp::Endpoint;
 use crate::cdp::types::CookieParam;
 use crate::config::{RefreshSetting, WindowKind, prepare_user_settings};
@@ -43,16 +44,20 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     let host_args = ExtensionHostArgs::read(attempt)?;
     attempt.report_progress("starting the VS Code server");
     let token = ConnectionToken::create(&attempt.scratch)?;
-    let server = attempt.spawn("the VS Code server", server_command_line(attempt, programs, &token)?)?;
+    let cache = WorkbenchCache::prepare(&attempt.plan.state_dir)?;
+    let server_command = server_command_line(attempt, programs, &token, &cache.port_flag())?;
+    let server = attempt.spawn("the VS Code server", server_command)?;
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
     let opened = async {
         let port = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port)).await?;
+        cache.record_port(port);
         attempt.log_moment("the VS Code server listens");
         Ok(port)
     };
-    let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args))?;
+    let flags = if attempt.plan.settings.profile.is_none() { &cache.browser_flags()[..] } else { &[] };
+    let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args, flags))?;
     let development = development_path(&host_args.extensions, &attempt.scratch)?;
     let url = workbench_url(port, &host_args, &development, find_free_port()?);
     attempt.report_progress("waiting for the extension host");
@@ -93,6 +98,7 @@ fn server_command_line(
     attempt: &LaunchAttempt<'_>,
     programs: [PathBuf; 2],
     token: &ConnectionToken,
+    port_flag: &str,
 ) -> Result<Vec<OsString>> {
     let data = attempt.profile_dir("").join("vscode-server");
     create_private_dir(&data)?;
@@ -107,7 +113,7 @@ fn server_command_line(
     let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];
     let flags = [
         "--host=127.0.0.1",
-        "--port=0",
+        port_flag,
         "--accept-server-license-terms",
         "--telemetry-level=off",
         "--disable-workspace-trust",
