@@ -17,9 +17,9 @@
 //! | 3.35 s | the extension host's inspector answers: the window is launched |
 //! | 5.50 s | the extension is loaded: the host's start beside the workbench's, which keeps both cores busy until then |
 //!
-//! Closing and starting take 0.4 s together; the rest is VS Code's. Measured by hand, kept caches of the browser save 0.6 s of
-//! it, and only on the same port; a workbench without its AI features 0.15 s, without git 0.3 s more: neither is worth a
-//! window that differs. Compiled code of the hosts is kept (`compile_cache`): with it a restart of the host alone answers
+//! Closing and starting take 0.4 s together; the rest is VS Code's. What the browser keeps of the workbench (`workbench_cache`)
+//! saves 0.6 s of it, measured by hand. A workbench without its AI features would save 0.15 s, without git 0.3 s more: neither
+//! is worth a window that differs. Compiled code of the hosts is kept (`compile_cache`): with it a restart of the host alone answers
 //! after 0.9 to 1.2 s, without it after 1.25 to 1.4 s.
 
 mod attempt;
