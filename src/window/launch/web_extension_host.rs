@@ -12,7 +12,7 @@
 //! closing it. The `code-server` wrapper rejects a flag without which the workbench ignores the extension under
 //! development, so the VS Code server inside of it is started directly.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -121,6 +121,10 @@ fn server_command_line(
         "--reconnection-grace-time=5",
     ];
     argv.extend(flags.map(OsString::from));
+    if attempt.environment().contains_key(OsStr::new("SHLVL")) {
+        // A shell has set up this environment: no other one is to be started for that before the extension host.
+        argv.push("--force-disable-user-env".into());
+    }
     argv.push(flag_with_path("--connection-token-file=", &token.file));
     for (flag, folder) in
         [("--server-data-dir", "data"), ("--user-data-dir", "user"), ("--extensions-dir", "extensions")]

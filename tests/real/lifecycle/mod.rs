@@ -3,6 +3,7 @@
 //! The real `tether`, a real MCP client on its stdio, real windows.
 
 mod dev_server;
+mod host_environment;
 mod killed_processes;
 mod lifecycle_scenarios;
 mod notifications;

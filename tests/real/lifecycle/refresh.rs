@@ -26,7 +26,7 @@ exports.activate = (context) => {{
     )
 }
 
-fn manifest(title: &str) -> String {
+pub(super) fn manifest(title: &str) -> String {
     let commands = json!([{"command": "probe.greet", "title": title}]);
     json!({
         "name": "probe", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},

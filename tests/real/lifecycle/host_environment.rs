@@ -1,0 +1,33 @@
+//! The environment of an extension host: that of the shell in which tether was started, else that of a login shell.
+
+use super::VERSION;
+use super::refresh::{extension, manifest};
+use crate::support::requirements::{has_code_server, has_program};
+use crate::support::{Sandbox, run_command};
+
+#[test]
+fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
+    if !has_program("chromium") || !has_program("bash") || !has_code_server() {
+        return;
+    }
+    let tools = devtether::config::xdg::data_dir().unwrap().parent().unwrap().to_owned();
+    for (level, expected) in [(Some("1"), "not asked"), (None, "asked")] {
+        let sandbox = Sandbox::with(&[
+            ("package.json", &manifest("Probe: Greet")),
+            ("extension.js", &extension("' + (process.env.PROBE ?? 'not asked') + '", "")),
+            ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+        ]);
+        let home = sandbox.home().join("user");
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join(".bash_profile"), "export PROBE=asked\n").unwrap();
+        let mut start = sandbox.command(["start"]);
+        start.env("HOME", &home).env("SHELL", "/bin/bash").env("XDG_DATA_HOME", &tools);
+        match level {
+            Some(level) => start.env("SHLVL", level),
+            None => start.env_remove("SHLVL"),
+        };
+        let started = run_command(start);
+        assert_eq!(started.code, 0, "{started:?}");
+        assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], expected);
+    }
+}
