@@ -30,7 +30,9 @@ let timer;
 // What two hosts have in common of which one can be taken for the other; `undefined` for hosts that cannot be started ahead.
 function describeHost(file, args, { execArgv = [], env = {} } = {}) {
   const isPossible = env.VSCODE_EXTHOST_WILL_SEND_SOCKET && !execArgv.some((flag) => flag.startsWith('--inspect-brk'));
-  return isPossible ? JSON.stringify([file, args, withoutInspector(execArgv), env]) : undefined;
+  // Files of the workspace that Node loads at the start would be those of before an edit.
+  const isFresh = !/-r\b|--(require|import|loader|experimental-loader)\b/.test(env.NODE_OPTIONS ?? '');
+  return isPossible && isFresh ? JSON.stringify([file, args, withoutInspector(execArgv), env]) : undefined;
 }
 
 function withoutInspector(execArgv) {

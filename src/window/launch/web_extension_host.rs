@@ -119,6 +119,7 @@ fn server_command_line(
         "--disable-workspace-trust",
         "--enable-smoke-test-driver",
         "--reconnection-grace-time=5",
+        "--agent-host-bridge-host=127.0.0.1",
     ];
     argv.extend(flags.map(OsString::from));
     if attempt.environment().contains_key(OsStr::new("SHLVL")) {
