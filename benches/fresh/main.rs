@@ -55,7 +55,11 @@ fn extension_host(runtime: &tokio::runtime::Runtime, runs: usize) {
     println!("Extension Development Host, built with {}", ladder.builder);
     let (mut refreshed, mut relaunched, mut by_hand) = (Samples::default(), Samples::default(), vec![]);
     for run in 0..=runs {
-        let answers = [ladder.edit_and_ask(), whole.edit_and_ask()];
+        let answers = [&mut ladder, &mut whole].map(|project| {
+            rest();
+            project.edit_and_ask()
+        });
+        rest();
         let started = Instant::now();
         let workbench = runtime.block_on(HandWorkbench::start(whole.workspace()));
         runtime.block_on(workbench.wait_for(project::SHOWN_VERSION, &whole.version()));
@@ -116,6 +120,11 @@ fn node(runtime: &tokio::runtime::Runtime, runs: usize) {
     let ((save, build), by_hand) = (relaunched.medians(), median(by_hand));
     ratio("  `node --inspect` alone, until it answers", by_hand, build, "build ended → answer / alone", 1.3);
     println!("  build ended → answer: {build:.2?}; save → answer: {save:.2?}");
+}
+
+/// Lets a window that was just asked come to rest, and start its next extension host, which it does 3 s after the last one.
+fn rest() {
+    std::thread::sleep(Duration::from_secs(5));
 }
 
 fn tell(what: &str, took: Duration, goal: Duration) {

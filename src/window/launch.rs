@@ -3,24 +3,25 @@
 //! A launch that fails or is dropped leaves no process running. The paths of a launch: [`super::launch_id`].
 //!
 //! The time line of a relaunch of an Extension Development Host in a browser, as `DEVTETHER_LOG=debug` shows it (two quiet
-//! cores, medians of four; an extension that is activated when the start has ended):
+//! cores, medians; an extension that is activated when the start has ended):
 //!
 //! | after | what |
 //! |---|---|
 //! | 0.00 s | the old window is asked to close |
-//! | 0.12 s | its browser has ended |
-//! | 0.20 s | its VS Code server has ended, and its folder is removed |
-//! | 0.35 s | the new server listens, started together with the browser |
-//! | 0.40 s | the browser listens |
-//! | 0.75 s | its page has the cookie and begins to load the workbench |
-//! | 2.65 s | the workbench shows its title: 1.9 s of the page's own work |
-//! | 3.35 s | the extension host's inspector answers: the window is launched |
-//! | 5.50 s | the extension is loaded: the host's start beside the workbench's, which keeps both cores busy until then |
+//! | 0.16 s | its browser has ended |
+//! | 0.24 s | its VS Code server has ended, and its folder is removed |
+//! | 0.39 s | the new server and the browser listen, started together |
+//! | 0.90 s | the browser's page has the cookie and begins to load the workbench |
+//! | 2.70 s | the workbench shows its title: 1.8 s of the page's own work, 0.5 s of it reading its script of 19 MB |
+//! | 3.00 s | the extension host's inspector answers: the window is launched |
+//! | 4.90 s | the extension is loaded: the host's start beside the workbench's, whose page keeps a core busy until then |
 //!
-//! Closing and starting take 0.4 s together; the rest is VS Code's. What the browser keeps of the workbench (`workbench_cache`)
-//! saves 0.6 s of it, measured by hand. A workbench without its AI features would save 0.15 s, without git 0.3 s more: neither
-//! is worth a window that differs. Compiled code of the hosts is kept (`compile_cache`): with it a restart of the host alone answers
-//! after 0.9 to 1.2 s, without it after 1.25 to 1.4 s.
+//! Closing and starting take 0.4 s together; the rest is VS Code's, and most of it the work of one page on one core. What the
+//! browser keeps of the workbench (`workbench_cache`) saves 0.6 s of it, no agent host beside the server 0.3 s. Measured
+//! and not done: the first extension host started together with the server (nothing), a smaller window and flags of V8
+//! (nothing), a workbench without its AI features (0.15 s) or without git (0.3 s more): a window that differs is not worth
+//! it. Compiled code of the hosts is kept (`compile_cache`): with it a restart of the host alone answers after 0.9 to 1.2 s,
+//! without it after 1.25 to 1.4 s.
 
 mod attempt;
 mod browser;

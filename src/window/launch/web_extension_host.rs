@@ -119,9 +119,11 @@ fn server_command_line(
         "--disable-workspace-trust",
         "--enable-smoke-test-driver",
         "--reconnection-grace-time=5",
-        "--agent-host-bridge-host=127.0.0.1",
     ];
     argv.extend(flags.map(OsString::from));
+    // Names a VS Code agent host elsewhere, without its port: the server then starts none of its own, which would take half a
+    // second of a core while the workbench loads.
+    argv.push("--agent-host-bridge-host=127.0.0.1".into());
     if attempt.environment().contains_key(OsStr::new("SHLVL")) {
         // A shell has set up this environment: no other one is to be started for that before the extension host.
         argv.push("--force-disable-user-env".into());

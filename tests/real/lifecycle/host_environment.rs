@@ -1,7 +1,8 @@
-//! The environment of an extension host: that of the shell in which tether was started, else that of a login shell.
+//! What is started for and beside an extension host: a login shell only where no shell has set up the environment, and
+//! no agent host of VS Code.
 
 use super::VERSION;
-use super::refresh::{extension, manifest};
+use super::refresh::{extension, manifest, started_extension};
 use crate::support::requirements::{has_code_server, has_program};
 use crate::support::{Sandbox, run_command};
 
@@ -30,4 +31,12 @@ fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
         assert_eq!(started.code, 0, "{started:?}");
         assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], expected);
     }
+}
+
+#[test]
+fn no_agent_host_is_started_beside_the_server() {
+    let Some(sandbox) = started_extension() else { return };
+    let processes = sandbox.processes();
+    let has = |kind: &str| processes.iter().any(|(_, line)| line.contains(kind));
+    assert!(has("--type=extensionHost") && !has("--type=agentHost"), "{processes:#?}");
 }

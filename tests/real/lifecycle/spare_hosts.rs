@@ -1,11 +1,14 @@
 //! A restart of the extension host takes a host that was started ahead, which has run nothing of an extension before.
 
+use std::process::Command;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::VERSION;
 use super::refresh::{after_edit, extension, extension_hosts, first_host_file, only_extension_host, started_extension};
 use super::refresh_breakpoints::{debugged_extension, extension_with_stops, line_of, stops_in_both};
+use crate::support::requirements::has_program;
 use crate::support::{Sandbox, eventually, is_alive, kill};
 
 /// Waits until a host waits to be taken, and returns it.
@@ -77,6 +80,35 @@ fn a_window_whose_refresh_is_a_relaunch_has_no_spare_host() {
     sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.json(&["restart"]);
     assert!(first_host_file(&sandbox, "hook.cjs").is_some() && first_host_file(&sandbox, "spare.cjs").is_none());
+}
+
+#[test]
+fn no_host_is_started_ahead_that_loads_files_at_its_start_or_waits_for_a_debugger() {
+    if !has_program("node") {
+        return;
+    }
+    // Timers fire at once, and what would be started is only counted.
+    let script = r"
+        globalThis.setTimeout = (callback) => (callback(), { unref() {} });
+        const [file, options] = [process.argv[1], JSON.parse(process.argv[2])];
+        let count = 0;
+        const start = () => (count++, new (require('events'))());
+        require(file).startSpareHostLater('host.js', [], options, start);
+        console.log(count);
+    ";
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/window/launch/spare_host.cjs");
+    let check = |node_options: &str, flag: &str, expect: &str| {
+        let env = json!({"VSCODE_EXTHOST_WILL_SEND_SOCKET": "1", "NODE_OPTIONS": node_options});
+        let options = json!({"env": env, "execArgv": [flag]}).to_string();
+        let output = Command::new("node").args(["-e", script, file, &options]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expect, "{node_options} {flag} {output:?}");
+    };
+    check("", "--inspect=9229", "1");
+    check("--max-old-space-size=4096 --enable-source-maps", "--inspect=9229", "1");
+    for loading in ["-r ./a.cjs", "--require=./a.cjs", "--import ./a.mjs", "--loader=x", "--experimental-loader x"] {
+        check(loading, "--inspect=9229", "0");
+    }
+    check("", "--inspect-brk=9229", "0");
 }
 
 #[test]
