@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use devtether::changes::{ChangeCriterion, ChangeReport, ChangeTracker, CheckMethod, FileChangeKind, TrackerOptions};
 use tempfile::TempDir;
@@ -65,14 +65,14 @@ impl Workspace {
         fs::write(self.path(rel), text).unwrap();
     }
 
-    /// Returns once new writes get a later mtime than all earlier ones: the kernel's file clock ticks only every few
-    /// milliseconds.
+    /// Returns once new writes get a later mtime than all earlier ones, also in milliseconds, in which snapshots count.
     pub fn tick(&self) {
-        let now = std::time::SystemTime::now();
+        let milliseconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+        let now = milliseconds(SystemTime::now());
         let probe = self.cookies.path().join("tick");
         let stamped = || {
             fs::write(&probe, "").unwrap();
-            probe.metadata().unwrap().modified().unwrap()
+            milliseconds(probe.metadata().unwrap().modified().unwrap())
         };
         while stamped() <= now {
             std::thread::yield_now();
