@@ -26,7 +26,7 @@ use tracing::warn;
 use crate::error::{Error, ErrorContext, Result};
 use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
 use crate::sync::lock;
-use crate::workspace_dir::WorkspaceFile;
+use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 pub use self::server_address::{ServerAddress, find_addresses};
 
@@ -293,7 +293,9 @@ impl BackgroundTasks {
         let records: Vec<&TaskRecord> = tasks.iter().map(|(record, _)| record).collect();
         let written =
             serde_json::to_vec(&records).map_err(|cause| Error::other("cannot write a record").because(cause));
-        if let Err(error) = written.and_then(|text| record_file(&self.0.state).replace(&text)) {
+        if let Err(error) =
+            written.and_then(|text| record_file(&self.0.state).replace(&text, AfterPowerFailure::Unknown))
+        {
             warn!("the next supervisor will not know of the background tasks: {error}");
         }
     }

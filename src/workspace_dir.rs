@@ -1,8 +1,9 @@
 //! `.devtools`: the folder for our files in a workspace.
 //!
 //! It is in the workspace, so its content is not trusted: reading never follows links, never blocks, and takes no more
-//! than a bounded file of our own user. Writing is temp file + fsync + rename + fsync of the folder, all below one
-//! opened folder: a reader sees the old file or the new one, never half of one. Does not depend on the files' content.
+//! than a bounded file of our own user. Writing is temp file + rename, all below one opened folder: a reader sees the old
+//! file or the new one, never half of one. What a reader finds after a power failure is promised per file, since each fsync
+//! takes milliseconds. Does not depend on the files' content.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -24,6 +25,17 @@ pub struct WorkspaceFile<'a> {
     pub most: u64,
     /// What a failed writing does not harm, for its hint: "the window runs on".
     pub what: &'a str,
+}
+
+/// What a reader finds when the power has failed after a file was replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterPowerFailure {
+    /// The new file.
+    New,
+    /// The old file or the new one.
+    OldOrNew,
+    /// Perhaps half of one: for what counts only until the machine is started again.
+    Unknown,
 }
 
 /// Why a file is not used. Each text follows "… was set aside: ".
@@ -71,10 +83,10 @@ impl WorkspaceFile<'_> {
     }
 
     /// Replaces it. Errors name the path.
-    pub fn replace(&self, text: &[u8]) -> Result<()> {
+    pub fn replace(&self, text: &[u8], promised: AfterPowerFailure) -> Result<()> {
         let folder = make_folder(self.workspace)?;
         let temporary = format!("{}.new", self.name);
-        replace_file(&folder, self.name, &temporary, text).map_err(|cause| {
+        replace_file(&folder, self.name, &temporary, text, promised).map_err(|cause| {
             let _ = fs::unlinkat(&folder, &temporary, AtFlags::empty());
             Error::other(format!("cannot write {}", self.path().display()))
                 .because(cause)
@@ -107,15 +119,26 @@ impl WorkspaceFile<'_> {
     }
 }
 
-fn replace_file(folder: &OwnedFd, name: &str, temporary: &str, text: &[u8]) -> io::Result<()> {
+fn replace_file(
+    folder: &OwnedFd,
+    name: &str,
+    temporary: &str,
+    text: &[u8],
+    promised: AfterPowerFailure,
+) -> io::Result<()> {
     // Left by a supervisor that was killed in the middle; there is only one supervisor.
     let _ = fs::unlinkat(folder, temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = std::fs::File::from(fs::openat(folder, temporary, flags, Mode::RUSR | Mode::WUSR)?);
     file.write_all(text)?;
-    file.sync_all()?;
+    if promised != AfterPowerFailure::Unknown {
+        file.sync_all()?;
+    }
     fs::renameat(folder, temporary, folder, name)?;
-    Ok(fs::fsync(folder)?)
+    if promised == AfterPowerFailure::New {
+        fs::fsync(folder)?;
+    }
+    Ok(())
 }
 
 fn check_file(file: &OwnedFd, most: u64) -> Result<(), UnusableFile> {

@@ -138,7 +138,7 @@ async fn refresh_in_place(
     let scope = change_scope(context, old, ready);
     context.arm_host_hold(old);
     let refreshed = refresh_window(old, kind, scope, &|text| context.report_progress(text)).await?;
-    let mut notes = save_launch(context, &refreshed.session, &ready.baseline);
+    let mut notes = save_refresh(context, &refreshed.session, &ready.baseline);
     notes.extend(describe_missing_mains(&refreshed.session.extensions));
     notes.extend(ready.config.notes.iter().cloned());
     context.set_baseline(&ready.tracker, Arc::clone(&ready.baseline)).await;
@@ -269,7 +269,7 @@ async fn launch_new_window(
     context.history.record_launch();
     let launched = launch::launch_window(&plan, |text| context.report_progress(text)).await?;
     let session = new_session(context, &plan, &launched);
-    let mut notes = save_launch(context, &session, &baseline);
+    let mut notes = log_warnings(save_session_files(context, &session));
     notes.extend(describe_missing_mains(&session.extensions));
     notes.extend(launched.notes.iter().cloned());
     notes.extend(config.notes.into_iter().chain(address_note));
@@ -325,13 +325,16 @@ fn new_session(context: &WindowContext, plan: &WindowLaunchPlan, launched: &Laun
     }
 }
 
-/// Writes what a new supervisor needs to find the window again. Errors are returned as notes: the window runs all the same.
-fn save_launch(context: &WindowContext, session: &WindowSession, baseline: &FileSnapshot) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Err(error) = baseline.save(&baseline_file_of(&context.paths.state, &session.launch_id)) {
-        notes.push(error.to_string());
-    }
+/// Writes what a new supervisor needs to find a refreshed window again, as [`record_launch`] did before its launch. Errors
+/// are returned as notes: the window runs all the same.
+fn save_refresh(context: &WindowContext, session: &WindowSession, baseline: &FileSnapshot) -> Vec<String> {
+    let saved = baseline.save(&baseline_file_of(&context.paths.state, &session.launch_id));
+    let mut notes: Vec<String> = saved.err().map(|error| error.to_string()).into_iter().collect();
     notes.extend(save_session_files(context, session));
+    log_warnings(notes)
+}
+
+fn log_warnings(notes: Vec<String>) -> Vec<String> {
     for note in &notes {
         warn!("{note}");
     }
@@ -340,8 +343,9 @@ fn save_launch(context: &WindowContext, session: &WindowSession, baseline: &File
 
 /// Writes both session files; returns the errors.
 pub(super) fn save_session_files(context: &WindowContext, session: &WindowSession) -> Vec<String> {
-    let saved = session_roots(context).into_iter().map(|root| session_file::save_session(root, session));
-    saved.filter_map(Result::err).map(|error| error.to_string()).collect()
+    let [workspace, state] = session_roots(context);
+    let saved = [session_file::save_session(workspace, session), session_file::save_session_copy(state, session)];
+    saved.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect()
 }
 
 /// Closes the window, kills all its processes, and removes its session files.

@@ -11,7 +11,7 @@ use tracing::warn;
 use super::launch_id::is_launch_id;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::workspace_dir::WorkspaceFile;
+use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 /// How often a launch is begun again: a launch during which supervisors are killed again and again is given up.
 const MAX_ATTEMPTS: u32 = 2;
@@ -54,7 +54,7 @@ fn record_file(state: &Path) -> WorkspaceFile<'_> {
 /// Writes the record, over the one before.
 pub fn save_pending_launch(state: &Path, pending: &PendingLaunch) -> Result<()> {
     let text = serde_json::to_vec(pending).map_err(|cause| Error::other("cannot write a record").because(cause))?;
-    record_file(state).replace(&text)
+    record_file(state).replace(&text, AfterPowerFailure::Unknown)
 }
 
 /// The launch that an earlier supervisor has begun since this boot. An unusable record counts as none.

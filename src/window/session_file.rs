@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::launch_id::is_launch_id;
 use crate::error::{ErrorContext, Result};
-use crate::workspace_dir::{self, WorkspaceFile};
+use crate::workspace_dir::{self, AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "session.json";
 /// The schema version that this program writes; newer ones are not read.
@@ -102,10 +102,20 @@ fn parse_session(text: &[u8]) -> Result<WindowSession, SessionFileError> {
 
 /// Replaces the file. Errors name the path; the window is not affected by them.
 pub fn save_session(workspace: &Path, session: &WindowSession) -> Result<()> {
+    write_session(workspace, session, AfterPowerFailure::OldOrNew)
+}
+
+/// As [`save_session`], of the copy in the state folder: nothing but the next supervisor reads it, and no window outlives a
+/// power failure.
+pub fn save_session_copy(state: &Path, session: &WindowSession) -> Result<()> {
+    write_session(state, session, AfterPowerFailure::Unknown)
+}
+
+fn write_session(folder: &Path, session: &WindowSession, promised: AfterPowerFailure) -> Result<()> {
     let mut text =
-        serde_json::to_vec_pretty(session).doing(|| format!("cannot write {}", session_path(workspace).display()))?;
+        serde_json::to_vec_pretty(session).doing(|| format!("cannot write {}", session_path(folder).display()))?;
     text.push(b'\n');
-    state_file(workspace).replace(&text)
+    state_file(folder).replace(&text, promised)
 }
 
 /// Removes the file after the window was stopped. A missing one is fine.

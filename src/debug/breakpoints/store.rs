@@ -19,7 +19,7 @@ use super::spec::{BreakpointConditions, BreakpointOwner, BreakpointSpec, LinePos
 use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::sync::lock;
-use crate::workspace_dir::WorkspaceFile;
+use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "breakpoints.json";
 /// As [`WorkspaceFile::set_aside`] renames it.
@@ -189,7 +189,7 @@ impl BreakpointStore {
 
     fn write(&self, list: &StoredBreakpoints) -> Result<()> {
         let Some(folder) = &self.0.folder else { return Ok(()) };
-        store_file(folder, NAME).replace(&list.to_text()?)
+        store_file(folder, NAME).replace(&list.to_text()?, AfterPowerFailure::New)
     }
 }
 

@@ -15,7 +15,7 @@ use super::session_request::SessionRequest;
 use crate::error::ErrorContext;
 use crate::process;
 use crate::sync::lock;
-use crate::workspace_dir::WorkspaceFile;
+use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "sessions.json";
 /// The schema that this program writes; it reads no other.
@@ -184,7 +184,9 @@ impl SessionStore {
         let Some(folder) = &self.folder else { return };
         let _turn = lock(&self.writes);
         let text = serde_json::to_vec(&*lock(&self.content));
-        let content = text.doing(|| format!("cannot write {NAME}")).and_then(|text| store_file(folder).replace(&text));
+        let content = text
+            .doing(|| format!("cannot write {NAME}"))
+            .and_then(|text| store_file(folder).replace(&text, AfterPowerFailure::New));
         if let Err(error) = content {
             warn!("the next supervisor will not know of the debug sessions: {error}");
         }
