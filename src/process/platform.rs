@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use procfs::ProcError;
-use procfs::process::Process;
+use procfs::process::{Process, Stat, StatFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// States of sockets in `/proc/net/tcp`.
@@ -160,11 +160,13 @@ pub fn read_environment_values<const N: usize>(pid: u32, names: [&str; N]) -> io
     Ok(names.map(|name| environment.remove(OsStr::new(name))))
 }
 
-/// The facts of every process that we may look at.
+/// The facts of every process that we may look at, without the threads of the kernel.
 pub fn list_processes() -> io::Result<Vec<ProcessFacts>> {
     let all = procfs::process::all_processes().map_err(to_io_error)?;
     // One that ends while we walk is no error.
-    Ok(all.flatten().filter_map(|process| read_facts_of(&process).ok()).collect())
+    let stats = all.flatten().filter_map(|process| Some((process.stat().ok()?, process)));
+    let programs = stats.filter(|(stat, _)| stat.flags & StatFlags::PF_KTHREAD.bits() == 0);
+    Ok(programs.filter_map(|(stat, process)| facts_of(&process, &stat).ok()).collect())
 }
 
 /// Whether anybody listens on `port`.
@@ -234,7 +236,10 @@ pub(super) fn to_io_error(cause: ProcError) -> io::Error {
 }
 
 fn read_facts_of(process: &Process) -> io::Result<ProcessFacts> {
-    let stat = process.stat().map_err(to_io_error)?;
+    facts_of(process, &process.stat().map_err(to_io_error)?)
+}
+
+fn facts_of(process: &Process, stat: &Stat) -> io::Result<ProcessFacts> {
     Ok(ProcessFacts {
         pid: stat.pid.unsigned_abs(),
         parent: stat.ppid.unsigned_abs(),
