@@ -11,7 +11,8 @@ use crate::config::jsonc::DIALECT;
 use crate::config::source_file::{read_text, replace_file};
 use crate::error::{Error, ErrorContext, Result};
 
-/// No welcome page or chat beside the extension under development, and no unrequested network access.
+/// No welcome page or chat beside the extension under development, and no unrequested network access. With another source
+/// of ports, the extension host of a server looks through all processes every 2 s.
 const DEFAULTS: &str = r#"{
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -22,6 +23,7 @@ const DEFAULTS: &str = r#"{
     "extensions.autoUpdate": "off",
     "extensions.ignoreRecommendations": true,
     "remote.autoForwardPorts": false,
+    "remote.autoForwardPortsSource": "output",
     "task.allowAutomaticTasks": "off"
 }
 "#;

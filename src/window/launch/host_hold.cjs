@@ -30,6 +30,7 @@ if (isMainThread) {
   // Compiled code is kept from launch to launch. A Node before 22.1 cannot keep it.
   require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
   if (!process.argv.includes(HOST_FLAG)) {
+    skipLoginShell();
     addToHosts();
   } else if (spareHost?.isSpareHost()) {
     spareHost.waitAsSpareHost((execArgv) => {
@@ -42,6 +43,12 @@ if (isMainThread) {
     openInspector(0);
     holdHost();
   }
+}
+
+// Where a shell has set up this environment, VS Code is to start no other one for that: neither before the first extension
+// host nor for the profiles of terminals.
+function skipLoginShell() {
+  if (process.env.SHLVL) process.env.VSCODE_CLI = '1';
 }
 
 // The server starts its hosts with `fork`, and chooses their flags itself.

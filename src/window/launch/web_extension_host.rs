@@ -12,7 +12,7 @@
 //! closing it. The `code-server` wrapper rejects a flag without which the workbench ignores the extension under
 //! development, so the VS Code server inside of it is started directly.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     attempt.report_progress("starting the VS Code server");
     let token = ConnectionToken::create(&attempt.scratch)?;
     let cache = WorkbenchCache::prepare(&attempt.plan.state_dir)?;
-    let server_command = server_command_line(attempt, programs, &token, &cache.port_flag())?;
+    let server_command = server_command_line(attempt, programs, &token, &cache)?;
     let server = attempt.spawn("the VS Code server", server_command)?;
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
@@ -56,7 +56,7 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
         attempt.log_moment("the VS Code server listens");
         Ok(port)
     };
-    let flags = if attempt.plan.settings.profile.is_none() { &cache.browser_flags()[..] } else { &[] };
+    let flags = cache.browser_flags(attempt.plan.settings.profile.is_some());
     let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args, flags))?;
     let development = development_path(&host_args.extensions, &attempt.scratch)?;
     let url = workbench_url(port, &host_args, &development, find_free_port()?);
@@ -98,10 +98,13 @@ fn server_command_line(
     attempt: &LaunchAttempt<'_>,
     programs: [PathBuf; 2],
     token: &ConnectionToken,
-    port_flag: &str,
+    cache: &WorkbenchCache,
 ) -> Result<Vec<OsString>> {
     let data = attempt.profile_dir("").join("vscode-server");
     create_private_dir(&data)?;
+    if attempt.plan.settings.profile.is_none() {
+        cache.keep_extension_lists(&data.join("user"))?;
+    }
     let settings = data.join("user/User");
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;
@@ -113,7 +116,7 @@ fn server_command_line(
     let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];
     let flags = [
         "--host=127.0.0.1",
-        port_flag,
+        &cache.port_flag(),
         "--accept-server-license-terms",
         "--telemetry-level=off",
         "--disable-workspace-trust",
@@ -124,10 +127,6 @@ fn server_command_line(
     // Names a VS Code agent host elsewhere, without its port: the server then starts none of its own, which would take half a
     // second of a core while the workbench loads.
     argv.push("--agent-host-bridge-host=127.0.0.1".into());
-    if attempt.environment().contains_key(OsStr::new("SHLVL")) {
-        // A shell has set up this environment: no other one is to be started for that before the extension host.
-        argv.push("--force-disable-user-env".into());
-    }
     argv.push(flag_with_path("--connection-token-file=", &token.file));
     for (flag, folder) in
         [("--server-data-dir", "data"), ("--user-data-dir", "user"), ("--extensions-dir", "extensions")]

@@ -1,25 +1,32 @@
-//! What a browser keeps of the workbench from launch to launch: its files, and their compiled code.
+//! What is kept of the workbench from launch to launch: the browser's files and their compiled code, and the server's list
+//! of extensions.
 //!
 //! ```text
 //! <state>/workbench-cache/
-//!   browser/   the browser's cache
-//!   port       the port of the server of the last launch
+//!   browser/     the browser's cache
+//!   extensions/  the lists of extensions that the server has read; `CachedProfilesData` of its user data is a link to it
+//!   port         the port of the server of the last launch
 //! ```
-//! Browsers keep both by address, so the server takes the port of the last launch again where it is free. A `profile` that
-//! the user keeps has a cache of its own.
+//! Browsers keep both by address, so the server takes the port of the last launch again where it is free. VS Code compares
+//! a list with its own version and the time of the folder that it was read from, and reads the folder again soon after. A
+//! `profile` that the user keeps has a cache and lists of its own.
 
 use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use tracing::debug;
 
 use super::attempt::{create_private_dir, flag_with_path};
-use crate::error::Result;
+use super::browser::KindFlags;
+use crate::error::{ErrorContext, Result};
 
 /// The browser keeps its cache below this size, in bytes. A workbench takes about 60 MB.
 const MAX_BYTES: u64 = 256 << 20;
+/// Chromium does not use the compiled code of a script that it has fetched by this way, which is on unless switched off.
+const UNCACHED_CODE: &[&str] = &["BackgroundResourceFetch"];
 /// As many ports behind the last one are tried where it is taken in the moment before the server opens it.
 const MORE_PORTS: u16 = 19;
 
@@ -36,9 +43,23 @@ impl WorkbenchCache {
         Ok(WorkbenchCache { folder })
     }
 
-    pub fn browser_flags(&self) -> [OsString; 2] {
-        let folder = flag_with_path("--disk-cache-dir=", &self.folder.join("browser"));
-        [folder, format!("--disk-cache-size={MAX_BYTES}").into()]
+    /// The flags of a browser that loads a workbench, whose profile is kept by the user or not.
+    pub fn browser_flags(&self, keeps_profile: bool) -> KindFlags {
+        let cache = [
+            flag_with_path("--disk-cache-dir=", &self.folder.join("browser")),
+            OsString::from(format!("--disk-cache-size={MAX_BYTES}")),
+        ];
+        let flags = if keeps_profile { Vec::new() } else { cache.into() };
+        KindFlags { flags, disabled_features: UNCACHED_CODE }
+    }
+
+    /// Makes the lists of extensions that the servers of the last launches have read those of a new user data folder.
+    pub fn keep_extension_lists(&self, user_data: &Path) -> Result<()> {
+        let kept = self.folder.join("extensions");
+        create_private_dir(&kept)?;
+        create_private_dir(user_data)?;
+        let link = user_data.join("CachedProfilesData");
+        symlink(&kept, &link).doing(|| format!("cannot make the link {}", link.display()))
     }
 
     /// The server's port or range of ports.
@@ -65,6 +86,26 @@ impl WorkbenchCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_extensions_are_kept_from_launch_to_launch() {
+        let state = tempfile::tempdir().unwrap();
+        let cache = WorkbenchCache::prepare(state.path()).unwrap();
+        let [first, second] = ["first", "second"].map(|name| state.path().join(name).join("user"));
+        cache.keep_extension_lists(&first).unwrap();
+        fs::write(first.join("CachedProfilesData/list"), "kept").unwrap();
+        fs::remove_dir_all(&first).unwrap();
+        cache.keep_extension_lists(&second).unwrap();
+        assert_eq!(fs::read_to_string(second.join("CachedProfilesData/list")).unwrap(), "kept");
+    }
+
+    #[test]
+    fn a_profile_that_is_kept_has_a_cache_of_its_own() {
+        let state = tempfile::tempdir().unwrap();
+        let cache = WorkbenchCache::prepare(state.path()).unwrap();
+        assert_eq!(cache.browser_flags(true).flags, [] as [OsString; 0]);
+        assert_eq!(cache.browser_flags(false).flags.len(), 2);
+    }
 
     #[test]
     fn the_port_of_the_last_launch_is_taken_again_where_it_is_free() {

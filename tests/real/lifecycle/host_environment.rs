@@ -1,10 +1,14 @@
 //! What is started for and beside an extension host: a login shell only where no shell has set up the environment, and
-//! no agent host of VS Code.
+//! no agent host of VS Code. And what is kept for the next one: the lists of built-in extensions.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
 
 use super::VERSION;
 use super::refresh::{extension, manifest, started_extension};
 use crate::support::requirements::{has_code_server, has_program};
-use crate::support::{Sandbox, run_command};
+use crate::support::{Sandbox, eventually, run_command};
 
 #[test]
 fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
@@ -39,4 +43,41 @@ fn no_agent_host_is_started_beside_the_server() {
     let processes = sandbox.processes();
     let has = |kind: &str| processes.iter().any(|(_, line)| line.contains(kind));
     assert!(has("--type=extensionHost") && !has("--type=agentHost"), "{processes:#?}");
+}
+
+#[test]
+fn a_window_begins_with_the_lists_of_extensions_that_the_last_one_made() {
+    if !has_program("chromium") || !has_code_server() {
+        return;
+    }
+    const NAME: &str = "Windows Bat Language Basics";
+    let shown = "' + vscode.extensions.getExtension('vscode.bat').packageJSON.displayName + '";
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest("Probe: Greet")),
+        ("extension.js", &extension(shown, "")),
+        ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+    ]);
+    sandbox.json(&["start"]);
+    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], NAME);
+    // One is of the server's own language, one of the page's.
+    let lists = eventually("both lists are complete", || {
+        let lists = ["", ".en"].map(|language| kept_list(&sandbox, &format!("extensions.builtin{language}.cache")));
+        lists.iter().all(|(_, text)| serde_json::from_str::<Value>(text).is_ok()).then_some(lists)
+    });
+    // The server would notice the change.
+    sandbox.json(&["stop"]);
+    for (path, text) in lists {
+        assert!(text.contains(NAME), "{}", path.display());
+        std::fs::write(path, text.replace(NAME, "from the list")).unwrap();
+    }
+    sandbox.json(&["start"]);
+    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "from the list");
+}
+
+/// The path and the text of a kept list; empty if there is none yet.
+fn kept_list(sandbox: &Sandbox, name: &str) -> (PathBuf, String) {
+    let states = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten();
+    let lists = states.map(|state| state.path().join("workbench-cache/extensions/__default__profile__").join(name));
+    let found = lists.filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?))).next();
+    found.unwrap_or_default()
 }

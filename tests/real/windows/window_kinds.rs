@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use devtether::cdp::list_targets;
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::ErrorKind;
 use devtether::process::{self, ProcessExit, StopOutcome};
@@ -80,6 +81,27 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     page.wait_closed().await;
     assert!(evaluate_on_page(&page, "1", SECONDS(5), None).await.is_err());
     assert!(verify_window(&session).await.unwrap_err().to_string().contains("its window has ended"));
+}
+
+#[tokio::test]
+async fn a_browser_loads_no_hidden_pages_unless_the_user_enables_them() {
+    if !has_program("chromium") {
+        return;
+    }
+    let (quiet, enabled) = (WindowFolder::fresh(), WindowFolder::fresh());
+    let without = quiet.launch(WindowKind::Browser, settings()).await.unwrap();
+    let args = vec!["--enable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup".to_owned()];
+    let with = enabled.launch(WindowKind::Browser, WindowSettings { args, ..settings() }).await.unwrap();
+    let hidden_pages = |port: u16| async move {
+        let targets = list_targets(port).await.unwrap();
+        targets.into_iter().filter(|target| target.url.starts_with("chrome://")).count()
+    };
+    // The browser that was started later has loaded them: so would have the other one.
+    let loaded = async { while hidden_pages(with.cdp_port).await == 0 {} };
+    tokio::time::timeout(SECONDS(20), loaded).await.expect("this Chromium has such pages no longer");
+    assert_eq!(hidden_pages(without.cdp_port).await, 0);
+    quiet.stop(&without, None).await;
+    enabled.stop(&with, None).await;
 }
 
 #[tokio::test]
