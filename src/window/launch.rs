@@ -26,10 +26,12 @@
 //! | 0.5 s | the server's list of built-in extensions is kept (`workbench_cache`) |
 //! | 0.5 s | the browser loads no lists for its address bar (`browser`) |
 //! | 0.4 s | compiled code of the hosts is kept (`compile_cache`); a restart of the host alone gains as much |
+//! | 0.1 s | and of the language servers of VS Code's extensions (`host_hold`); so does a restart of the host alone |
+//! | 0.1 s | messages are not compressed (`web_extension_host`); so does a restart of the host alone |
 //! | 0.3 s | no agent host is started beside the server (`web_extension_host`) |
-//! | 0.2 s | no login shell is started before the extension host where a shell has set up the environment (`host_hold`) |
 //!
-//! So the first relaunch in a workspace, which fills what is kept, takes 1 s longer than those after it. Measured and not
+//! And no login shell is started before the extension host where a shell has set up the environment (`host_hold`): how
+//! long it would take is up to the user's profile. The first relaunch in a workspace, which fills what is kept, takes 1 s longer than those after it. Measured and not
 //! done: the first extension host started together with the server (0.1 to 0.2 s), a smaller window and flags of V8
 //! (nothing), a workbench without its AI features (0.15 s) or without git (0.3 s more): a window that differs is not worth
 //! it.

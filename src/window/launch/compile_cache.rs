@@ -1,4 +1,5 @@
-//! The folder in which Node keeps the compiled code of the VS Code server and of its extension hosts from launch to launch.
+//! The folder in which Node keeps the compiled code of the VS Code server, of its extension hosts and of the language servers
+//! of its own extensions from launch to launch.
 //!
 //! Node compares each entry with the source that it was compiled from, so code is never older than its file. An extension
 //! host that finds its code compiled answers in two thirds of the time.

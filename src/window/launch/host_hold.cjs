@@ -19,6 +19,7 @@ const { isMainThread } = require('worker_threads');
 const HOST_FLAG = '--type=extensionHost';
 const MAX_MS = 20_000;
 const PAUSE_MS = 4;
+const COMPILE_CACHE = path.join(__dirname, 'compile-cache');
 
 // Not there where no host is started ahead.
 const SPARE_HOST = path.join(__dirname, 'spare.cjs');
@@ -28,11 +29,18 @@ const spareHost = fs.existsSync(SPARE_HOST) ? require(SPARE_HOST) : undefined;
 process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
 if (isMainThread) {
   // Compiled code is kept from launch to launch. A Node before 22.1 cannot keep it.
-  require('module').enableCompileCache?.(path.join(__dirname, 'compile-cache'));
+  require('module').enableCompileCache?.(COMPILE_CACHE);
   if (!process.argv.includes(HOST_FLAG)) {
     skipLoginShell();
     addToHosts();
-  } else if (spareHost?.isSpareHost()) {
+  } else {
+    keepCodeOfChildren();
+    startAsHost();
+  }
+}
+
+function startAsHost() {
+  if (spareHost?.isSpareHost()) {
     spareHost.waitAsSpareHost((execArgv) => {
       process.execArgv = execArgv;
       openInspector(findInspectorPort());
@@ -64,6 +72,20 @@ function addToHosts() {
     const spare = spareHost?.takeSpareHost(file, args, options);
     spareHost?.startSpareHostLater(file, args, options, start);
     return spare ?? start(args, options?.execArgv ?? []);
+  };
+  require('module').syncBuiltinESMExports();
+}
+
+// The language servers of VS Code's own extensions, for which the activation of others waits, keep their compiled code too.
+// What other extensions start has the environment that they choose.
+function keepCodeOfChildren() {
+  const { fork } = childProcess;
+  // The main script of a host is `<VS Code>/out/bootstrap-fork.js`.
+  const ownExtensions = path.join(path.dirname(process.argv[1]), '..', 'extensions', path.sep);
+  childProcess.fork = function (file, args, options) {
+    if (!Array.isArray(args) || !String(file).startsWith(ownExtensions)) return fork.apply(this, arguments);
+    const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...(options?.env ?? process.env) };
+    return fork.call(this, file, args, { ...options, env });
   };
   require('module').syncBuiltinESMExports();
 }

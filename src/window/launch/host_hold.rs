@@ -5,7 +5,8 @@
 //! ```text
 //! <scratch>/host-hold/
 //!   hook.cjs       loaded by the VS Code server, which makes each extension host load it
-//!   compile-cache  a link to the folder of `compile_cache`, which both use
+//!   compile-cache  a link to the folder of `compile_cache`, which both use, and the language servers of VS Code's own
+//!                  extensions
 //!   armed          the PID of the supervisor: a host that starts now waits
 //!   held-<pid>     a host that waits; it goes on when the file is removed, and removes it when it goes on by itself
 //!   spare.cjs      loaded by the hook, where a host is kept ahead of the next restart

@@ -122,6 +122,8 @@ fn server_command_line(
         "--disable-workspace-trust",
         "--enable-smoke-test-driver",
         "--reconnection-grace-time=5",
+        // It takes longer than the loopback interface: a restarted extension host waits for it with its first message.
+        "--disable-websocket-compression",
     ];
     argv.extend(flags.map(OsString::from));
     // Names a VS Code agent host elsewhere, without its port: the server then starts none of its own, which would take half a

@@ -1,8 +1,10 @@
 //! What is started for and beside an extension host: a login shell only where no shell has set up the environment, and
-//! no agent host of VS Code. And what is kept for the next one: the lists of built-in extensions.
+//! no agent host of VS Code. And what is kept for the next one: the lists of built-in extensions, and the compiled code of
+//! their language servers.
 
 use std::path::PathBuf;
 
+use devtether::process::read_environment_values;
 use serde_json::Value;
 
 use super::VERSION;
@@ -72,6 +74,38 @@ fn a_window_begins_with_the_lists_of_extensions_that_the_last_one_made() {
     }
     sandbox.json(&["start"]);
     assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "from the list");
+}
+
+#[test]
+fn language_servers_of_vscode_keep_their_compiled_code_and_children_of_other_extensions_do_not() {
+    if !has_program("chromium") || !has_code_server() {
+        return;
+    }
+    let text = "const vscode = require('vscode');
+exports.activate = async (context) => {
+    await vscode.extensions.getExtension('vscode.json-language-features').activate();
+    const child = require('child_process').fork(__dirname + '/child.js', []);
+    child.on('message', (cache) => {
+        const item = vscode.window.createStatusBarItem();
+        item.text = 'version:' + cache;
+        item.show();
+        context.subscriptions.push(item);
+    });
+};
+";
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest("Probe: Greet")),
+        ("extension.js", text),
+        ("child.js", "process.send(process.env.NODE_COMPILE_CACHE ?? 'no cache')"),
+        ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+    ]);
+    sandbox.json(&["start"]);
+    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "no cache");
+    let processes = sandbox.processes();
+    let (server, _) = processes.iter().find(|(_, line)| line.contains("jsonServerMain")).expect("the server runs");
+    let [cache] = read_environment_values(*server, ["NODE_COMPILE_CACHE"]).unwrap();
+    let cache = cache.expect("it keeps its compiled code");
+    assert!(std::fs::read_dir(&cache).unwrap().next().is_some(), "{cache:?} is empty");
 }
 
 /// The path and the text of a kept list; empty if there is none yet.
