@@ -295,6 +295,38 @@ async fn launch_node(place: &WindowFolder, script: &str) -> devtether::window::l
     place.launch(WindowKind::Node, WindowSettings { program, ..settings() }).await.unwrap()
 }
 
+/// A program, what it forks and its workers see no flag of ours; a module runs too.
+#[tokio::test]
+async fn node_programs_and_modules_are_ready_after_their_first_turn() {
+    if !has_program("node") {
+        return;
+    }
+    let common = "const { Worker, isMainThread } = require('worker_threads');
+        if (process.send) { process.send(process.execArgv); }
+        else if (isMainThread) {
+            setInterval(() => {}, 1000);
+            globalThis.own = process.execArgv.length;
+            globalThis.forked = new Promise((done) => require('child_process').fork(__filename).on('message', done));
+            globalThis.worker = new Promise((done) => new Worker(__filename).on('message', done));
+        } else require('worker_threads').parentPort.postMessage('works');";
+    let module = "import 'node:http'; globalThis.own = process.execArgv.length; setInterval(() => {}, 1000);";
+    for (name, script) in [("common.js", common), ("module.mjs", module)] {
+        let place = WindowFolder::fresh();
+        place.file(name, script);
+        let node = WindowSettings { program: Some(name.into()), ..settings() };
+        let launched = place.launch(WindowKind::Node, node).await.unwrap();
+        let page = PageConnection::open(launched.cdp_port).await.unwrap();
+        assert_eq!(value(&page, "own").await, json!(1), "{name}");
+        if name == "common.js" {
+            let forked = value(&page, "forked").await;
+            assert!(!forked.to_string().contains("--require"), "{forked}");
+            assert_eq!(value(&page, "worker").await, json!("works"));
+        }
+        drop(page);
+        place.stop(&launched, None).await;
+    }
+}
+
 #[tokio::test]
 async fn a_node_service_is_launched_inspected_and_stopped() {
     if !has_program("node") {
