@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, flag_with_path};
 use super::readiness::parse_inspector_port;
+use crate::bounded_file::{self, Links};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
@@ -20,6 +21,8 @@ const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The binding that the script calls, and removes, at the end of that turn.
 const TURN_OVER: &str = "__tetherTurnOver";
 const TURN_SCRIPT: &str = include_str!("node_turn.cjs");
+/// The file that the script writes has one word; the program could write another.
+const MAX_TURN_FILE: u64 = 64;
 
 /// Starts Node with an inspector, and waits until its script has run up to its first wait.
 pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
@@ -83,12 +86,12 @@ impl FirstTurn {
     /// Resolves when the first turn has ended, or the time limit has: `false` where it is not known for this program.
     async fn wait(&self) -> Result<bool> {
         let file = self.folder.join("turn-over");
-        let read = || match std::fs::read_to_string(&file) {
+        let read = || match bounded_file::read_text(&file, MAX_TURN_FILE, Links::Refuse) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             text => text.map(Some),
         };
-        let kind = timeout(FIRST_TURN_TIMEOUT, process::watch_until(&self.folder, read)).await;
-        let kind = kind.unwrap_or(Ok("commonjs".to_owned()));
+        let reported = timeout(FIRST_TURN_TIMEOUT, process::watch_until(&self.folder, read)).await;
+        let Ok(kind) = reported else { return Ok(true) };
         Ok(kind.doing(|| format!("cannot read {}", file.display()))? == "commonjs")
     }
 }
