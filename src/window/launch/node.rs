@@ -9,7 +9,6 @@ use tokio::time::timeout;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, flag_with_path};
 use super::readiness::parse_inspector_port;
-use crate::bounded_file::{self, Links};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
@@ -21,8 +20,6 @@ const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The binding that the script calls, and removes, at the end of that turn.
 const TURN_OVER: &str = "__tetherTurnOver";
 const TURN_SCRIPT: &str = include_str!("node_turn.cjs");
-/// The file that the script writes has one word; the program could write another.
-const MAX_TURN_FILE: u64 = 64;
 
 /// Starts Node with an inspector, and waits until its script has run up to its first wait.
 pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
@@ -43,8 +40,8 @@ pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> 
     attempt.log_moment("the inspector answers");
     let over = async {
         match &turn {
-            Some(turn) if turn.wait().await? => Ok(()),
-            _ => wait_for_first_turn(&endpoint).await,
+            Some(turn) => turn.wait().await,
+            None => wait_for_first_turn(&endpoint).await,
         }
     };
     node.wait_for("run its script", over).await?;
@@ -83,16 +80,15 @@ impl FirstTurn {
         flag_with_path("--require=", &self.script())
     }
 
-    /// Resolves when the first turn has ended, or the time limit has: `false` where it is not known for this program.
-    async fn wait(&self) -> Result<bool> {
+    /// Resolves when the first turn has ended, or the time limit has.
+    async fn wait(&self) -> Result<()> {
         let file = self.folder.join("turn-over");
-        let read = || match bounded_file::read_text(&file, MAX_TURN_FILE, Links::Refuse) {
+        let exists = || match std::fs::symlink_metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            text => text.map(Some),
+            metadata => metadata.map(|_| Some(())),
         };
-        let reported = timeout(FIRST_TURN_TIMEOUT, process::watch_until(&self.folder, read)).await;
-        let Ok(kind) = reported else { return Ok(true) };
-        Ok(kind.doing(|| format!("cannot read {}", file.display()))? == "commonjs")
+        let over = timeout(FIRST_TURN_TIMEOUT, process::watch_until(&self.folder, exists)).await;
+        over.unwrap_or(Ok(())).doing(|| format!("cannot observe {}", file.display()))
     }
 }
 

@@ -309,11 +309,32 @@ async fn node_programs_and_modules_are_ready_after_their_first_turn() {
             globalThis.forked = new Promise((done) => require('child_process').fork(__filename).on('message', done));
             globalThis.worker = new Promise((done) => new Worker(__filename).on('message', done));
         } else require('worker_threads').parentPort.postMessage('works');";
-    let module = "import 'node:http'; globalThis.own = process.execArgv.length; setInterval(() => {}, 1000);";
-    for (name, script) in [("common.js", common), ("module.mjs", module)] {
+    let module = "import 'node:http'; import './imported.mjs';
+        globalThis.own = process.execArgv.length; setInterval(() => {}, 1000);";
+    let waits = "import './imported.mjs'; globalThis.own = 1; await new Promise(() => setInterval(() => {}, 1000));";
+    // Its thread answers 50 ms later for each module.
+    let slow_loader = "import { register } from 'node:module';
+        const load = 'export async function load(url, context, next) { \
+            await new Promise((done) => setTimeout(done, 50)); return next(url, context); }';
+        register('data:text/javascript,' + encodeURIComponent(load));";
+    let programs = [
+        ("common.js", common, None),
+        ("module.mjs", module, None),
+        ("waits.mjs", waits, None),
+        (
+            "loaded.mjs",
+            "import './imported.mjs'; globalThis.own = 1; setInterval(() => {}, 1000);",
+            Some("./loader.mjs"),
+        ),
+    ];
+    for (name, script, loader) in programs {
         let place = WindowFolder::fresh();
         place.file(name, script);
-        let node = WindowSettings { program: Some(name.into()), ..settings() };
+        place.file("imported.mjs", "import './last.mjs'; export default 1;");
+        place.file("last.mjs", "export default 2;");
+        place.file("loader.mjs", slow_loader);
+        let runtime_args = loader.map(|loader| format!("--import={loader}")).into_iter().collect();
+        let node = WindowSettings { program: Some(name.into()), runtime_args, ..settings() };
         let launched = place.launch(WindowKind::Node, node).await.unwrap();
         let page = PageConnection::open(launched.cdp_port).await.unwrap();
         assert_eq!(value(&page, "own").await, json!(1), "{name}");
