@@ -50,5 +50,5 @@ pub use platform::{
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};
-pub use program_facts::{catches_signal, list_mapped_files};
+pub use program_facts::{catches_signal, is_node_program, list_mapped_files};
 pub use resources::{ResourceMonitor, ResourceUsage};

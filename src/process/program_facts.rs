@@ -1,10 +1,10 @@
 //! What the operating system reports of the program that a process runs: the files that it has mapped, the signals that it
-//! catches.
+//! catches; and what its name says.
 //!
 //! As in `platform`, a PID names another process as soon as its owner is reaped: callers hold a pidfd first.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use procfs::process::MMapPath;
 use rustix::process::Signal;
@@ -23,6 +23,15 @@ pub fn list_mapped_files(pid: u32) -> io::Result<Vec<PathBuf>> {
     let maps = open_process(pid)?.maps().map_err(to_io_error)?;
     let file = |path| if let MMapPath::Path(path) = path { Some(path) } else { None };
     Ok(maps.into_iter().filter_map(|map| file(map.pathname)).collect())
+}
+
+/// Whether a program is Node by its name: `node`, `nodejs`, `node-v20.1.0`.
+pub fn is_node_program(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    // What the link to a program ends in when its file is gone.
+    let name = name.strip_suffix(" (deleted)").unwrap_or(&name);
+    let version = name.strip_prefix("node").map(|rest| rest.strip_prefix("js").unwrap_or(rest));
+    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || "-v.".contains(c)))
 }
 
 #[cfg(test)]
@@ -48,5 +57,15 @@ mod tests {
         let is_libc = |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc."));
         assert!(files.iter().any(is_libc), "{files:?}");
         assert!(list_mapped_files(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn node_is_known_by_the_name_of_its_program() {
+        for name in ["node", "nodejs", "node20", "node-v20.11.1", "node (deleted)"] {
+            assert!(is_node_program(&Path::new("/usr/bin").join(name)), "{name}");
+        }
+        for name in ["sleep", "nodemon", "electron", "my-node", "node_exporter", ""] {
+            assert!(!is_node_program(&Path::new("/usr/bin").join(name)), "{name}");
+        }
     }
 }

@@ -117,7 +117,7 @@ fn verify_opens_inspector(pid: u32) -> std::result::Result<(), String> {
     let unreadable = |cause: io::Error| format!("its program cannot be read: {cause}");
     let program = process::program_path(pid).ok_or("its program cannot be read")?;
     let has_library = || process::list_mapped_files(pid).map(|files| files.iter().any(|file| is_node_library(file)));
-    if !is_node_program(&program) && !has_library().map_err(unreadable)? {
+    if !process::is_node_program(&program) && !has_library().map_err(unreadable)? {
         return Err(format!("it runs {}, and not Node", program.display()));
     }
     if !process::catches_signal(pid, Signal::USR1).map_err(unreadable)? {
@@ -126,15 +126,6 @@ fn verify_opens_inspector(pid: u32) -> std::result::Result<(), String> {
         return Err(reason.to_owned());
     }
     Ok(())
-}
-
-/// `node`, `nodejs`, `node-v20.1.0`.
-fn is_node_program(program: &Path) -> bool {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    // What the link to a program ends in when its file is gone.
-    let name = name.strip_suffix(" (deleted)").unwrap_or(&name);
-    let version = name.strip_prefix("node").map(|rest| rest.strip_prefix("js").unwrap_or(rest));
-    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || "-v.".contains(c)))
 }
 
 /// `libnode.so.108`, where distributions have Node in a library.
@@ -190,13 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_is_known_by_the_name_of_its_program_or_its_library() {
-        for name in ["node", "nodejs", "node20", "node-v20.11.1", "node (deleted)"] {
-            assert!(is_node_program(&Path::new("/usr/bin").join(name)), "{name}");
-        }
-        for name in ["sleep", "nodemon", "electron", "my-node", "node_exporter", ""] {
-            assert!(!is_node_program(&Path::new("/usr/bin").join(name)), "{name}");
-        }
+    fn a_library_of_node_is_known_by_its_name() {
         assert!(is_node_library(Path::new("/usr/lib/libnode.so.108")));
         assert!(!is_node_library(Path::new("/usr/lib/libnodestuff.so")));
     }

@@ -2,8 +2,8 @@
 // its first wait.
 //
 // A CommonJS program is run in the same turn as this script, and an immediate that is set here runs at the end of it. ES
-// modules are read in later turns. Node has a listener of its own on `exit` until the program's module has ended, whose
-// top-level `await` may never do: so its first wait is also where Node reads no file any more.
+// modules are read in later turns. Node has a listener of its own on `exit` until the program's module has been run to its
+// end. A top-level `await` may keep it from there for ever: so the program also waits once Node reads no file any more.
 'use strict';
 
 const fs = require('fs');
@@ -21,7 +21,13 @@ if (isMainThread) {
   const hasLoader = flags.some((flag) => /^(-r|--(require|import|loader|experimental-loader))($|=)/.test(flag));
 
   const file = path.join(__dirname, 'turn-over');
-  const report = () => fs.writeFileSync(file, '');
+  const report = () => {
+    try {
+      fs.writeFileSync(file, '');
+    } catch {
+      // No reason to end the program, which may have changed its user or have filled the disk: the launch has a time limit.
+    }
+  };
   // Where the program ends, this does not keep Node from exiting; an event of what is read wakes it.
   const check = () => (loadsModule() && (hasLoader || readsFile()) ? setImmediate(check).unref() : report());
   setImmediate(check);

@@ -8,6 +8,7 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::ErrorKind;
 use devtether::process::{self, ProcessExit, StopOutcome};
 use devtether::window::identity::{IdentityError, verify_launch_port, verify_window};
+use devtether::window::launch_id::scratch_dir_of;
 use devtether::window::page::{
     ExpressionResult, PageConnection, ScreenshotRequest, capture_screenshot, evaluate_on_page,
 };
@@ -317,8 +318,13 @@ async fn node_programs_and_modules_are_ready_after_their_first_turn() {
         const load = 'export async function load(url, context, next) { \
             await new Promise((done) => setTimeout(done, 50)); return next(url, context); }';
         register('data:text/javascript,' + encodeURIComponent(load));";
+    // The script that Node loads before cannot write its file then, which must not end the program.
+    let takes_the_file = "setInterval(() => {}, 1000); globalThis.own = 1;
+        const script = Object.keys(require.cache).find((file) => file.endsWith('node-turn.cjs'));
+        require('fs').mkdirSync(require('path').join(script, '..', 'turn-over'));";
     let programs = [
         ("common.js", common, None),
+        ("takes_the_file.js", takes_the_file, None),
         ("module.mjs", module, None),
         ("waits.mjs", waits, None),
         (
@@ -336,6 +342,8 @@ async fn node_programs_and_modules_are_ready_after_their_first_turn() {
         let runtime_args = loader.map(|loader| format!("--import={loader}")).into_iter().collect();
         let node = WindowSettings { program: Some(name.into()), runtime_args, ..settings() };
         let launched = place.launch(WindowKind::Node, node).await.unwrap();
+        let reported = scratch_dir_of(&place.state, &place.launch_id).join("turn-over");
+        assert!(reported.exists(), "{name}: only the time limit has ended the wait");
         let page = PageConnection::open(launched.cdp_port).await.unwrap();
         assert_eq!(value(&page, "own").await, json!(1), "{name}");
         if name == "common.js" {
