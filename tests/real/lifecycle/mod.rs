@@ -16,6 +16,7 @@ mod refresh_by_hand;
 mod refresh_faults;
 mod slow_first_page;
 mod spare_hosts;
+mod spare_servers;
 mod vscode_as_client;
 pub mod web_projects;
 
