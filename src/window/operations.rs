@@ -178,14 +178,7 @@ async fn close_and_launch(
     ready: PreparedLaunch,
     launch_id: String,
 ) -> Result<LiveWindow> {
-    let replaced = async {
-        if old.is_some() {
-            context.report_progress("closing the old window");
-            close_window(context, old).await?;
-        }
-        launch_new_window(context, ready, launch_id).await
-    };
-    let replaced = replaced.await;
+    let replaced = launch_new_window(context, old, ready, launch_id).await;
     remove_pending_launch(&context.paths.state);
     replaced
 }
@@ -250,12 +243,13 @@ async fn prepare_launch(
     Ok(PreparedLaunch { config, tracker, baseline, background_tasks })
 }
 
+/// Closes the old window, if there is one, and launches the new one.
 async fn launch_new_window(
     context: &WindowContext,
+    old: Option<Arc<LiveWindow>>,
     PreparedLaunch { config, tracker, baseline, background_tasks }: PreparedLaunch,
     launch_id: String,
 ) -> Result<LiveWindow> {
-    remove_older_launches(context, &launch_id);
     let (settings, address_note) = with_served_address(config.window, &background_tasks);
     let plan = WindowLaunchPlan {
         settings,
@@ -265,9 +259,17 @@ async fn launch_new_window(
         history: Arc::clone(&context.history),
         holds_hosts: context.holds_new_hosts.load(Ordering::Relaxed),
     };
-    context.report_progress("launching");
-    context.history.record_launch();
-    let launched = launch::launch_window(&plan, |text| context.report_progress(text)).await?;
+    let closing = async {
+        if old.is_some() {
+            context.report_progress("closing the old window");
+            close_window(context, old).await?;
+        }
+        remove_older_launches(context, &plan.launch_id);
+        context.report_progress("launching");
+        context.history.record_launch();
+        Ok(())
+    };
+    let launched = launch::launch_while_closing(&plan, closing, |text| context.report_progress(text)).await?;
     let session = new_session(context, &plan, &launched);
     let mut notes = log_warnings(save_session_files(context, &session));
     notes.extend(describe_missing_mains(&session.extensions));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -63,6 +64,9 @@ pub struct LaunchedWindow {
     /// The start of the launch; epoch milliseconds.
     pub started_at_ms: u64,
 }
+
+/// Resolves when the window before is closed. Errors: it cannot be closed.
+pub type OldWindowClosed<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 /// A started program of a launch; [`super::readiness`] waits for it.
 pub struct StartedProgram<'a> {

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, flag_with_path};
+use super::attempt::{
+    LaunchAttempt, LaunchedWindow, OldWindowClosed, StartedProgram, create_private_dir, flag_with_path,
+};
 use crate::bounded_file::{self, Links};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process;
@@ -56,12 +58,14 @@ const DISABLED_FEATURES: &[&str] = &["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"
 const DISABLE_FEATURES: &str = "--disable-features=";
 const ENABLE_FEATURES: &str = "--enable-features=";
 
-/// Starts the browser, and loads the configured address over the connection that records its first requests.
-pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
+/// Starts the browser, and loads the configured address over the connection that records its first requests. The window
+/// before may be closing: the page is loaded once it is closed, so that the requests of each are told apart.
+pub async fn launch_browser(attempt: &LaunchAttempt<'_>, closed: OldWindowClosed<'_>) -> Result<LaunchedWindow> {
     let url = attempt.plan.settings.url.as_deref().unwrap_or(EMPTY_PAGE);
     check_url(url)?;
     let (browser, launched) =
         start_browser(attempt, EMPTY_PAGE, &attempt.plan.settings.args, KindFlags::default()).await?;
+    closed.await?;
     attempt.report_progress("loading the first page");
     let loading = async {
         let page = attempt.connect_to_page(&launched.endpoint).await?;

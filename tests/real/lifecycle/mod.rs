@@ -14,6 +14,7 @@ mod refresh;
 mod refresh_breakpoints;
 mod refresh_by_hand;
 mod refresh_faults;
+mod relaunch;
 mod slow_first_page;
 mod spare_hosts;
 mod spare_servers;
