@@ -25,27 +25,34 @@ const started = [];
 
 // What two servers have in common of which one can be taken for the other; `undefined` for programs that cannot be started
 // ahead.
-function describeServer(file, args, { execArgv = [], env = process.env, ...rest } = {}) {
+function describeServer(file, args, options) {
   if (JSON.stringify(args) !== JSON.stringify(SERVER_ARGS)) return undefined;
+  const { execArgv = [], env = process.env, ...rest } = options ?? {};
   const names = new Set([...Object.keys(environment), ...Object.keys(env)]);
   const changed = [...names].filter((name) => name !== HOST_VARIABLE && env[name] !== environment[name]).sort();
   if (!changed.every((name) => OWN_VARIABLE.test(name))) return undefined;
   // A host with an inspector gives its servers one on a port that is chosen at random.
   const flags = execArgv.map((flag) => (/^--inspect=\d+$/.test(flag) ? '--inspect=0' : flag));
   const variables = changed.map((name) => [name, env[name] ?? null]);
-  return JSON.stringify({ file, flags, variables, options: rest });
+  return JSON.stringify({ file, flags, variables, rest });
 }
 
-// In a spare host. `fork` starts a server: (file, arguments, options) → process.
+// In a spare host. `fork` starts a server: (file, arguments, options) → process. What cannot be started now is started when its
+// extension asks for it.
 function startSpareServers(fork) {
   for (const description of readStarted()) {
-    const { file, flags, variables, options } = JSON.parse(description);
+    const { file, flags, variables, rest } = JSON.parse(description);
     const env = { ...environment };
     for (const [name, value] of variables) {
       if (value === null) delete env[name];
       else env[name] = value;
     }
-    const child = fork(file, SERVER_ARGS, { ...options, execArgv: flags, env });
+    let child;
+    try {
+      child = fork(file, SERVER_ARGS, { ...rest, execArgv: flags, env });
+    } catch {
+      continue;
+    }
     child.on('error', ignore);
     child.on('message', refuse);
     // It keeps its host from nothing.
@@ -97,4 +104,4 @@ function keepStarted(description) {
   }
 }
 
-module.exports = { describeServer, startSpareServers, takeSpareServer };
+module.exports = { startSpareServers, takeSpareServer };
