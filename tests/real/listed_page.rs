@@ -10,7 +10,8 @@ use crate::support::TEST_TIMEOUT;
 pub async fn listed_page(port: u16, is_wanted: impl Fn(&TargetListEntry) -> bool) -> TargetListEntry {
     let since = Instant::now();
     loop {
-        let targets = list_targets(port).await.unwrap();
+        // A browser that is busy with its start may not answer in time.
+        let targets = list_targets(port).await.unwrap_or_default();
         let found = targets.into_iter().find(|target| target.kind == "page" && is_wanted(target));
         if let Some(page) = found {
             return page;
