@@ -21,10 +21,9 @@ const MAX_MS = 20_000;
 const PAUSE_MS = 4;
 const COMPILE_CACHE = path.join(__dirname, 'compile-cache');
 
-// Not there where nothing is started ahead.
-const requireIfThere = (name) => fs.existsSync(path.join(__dirname, name)) ? require(`./${name}`) : undefined;
-const spareHost = requireIfThere('spare.cjs');
-const spareServers = requireIfThere('servers.cjs');
+// Not there where no host is started ahead.
+const SPARE_HOST = path.join(__dirname, 'spare.cjs');
+const spareHost = fs.existsSync(SPARE_HOST) ? require(SPARE_HOST) : undefined;
 
 // What this process starts does not inherit it.
 process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
@@ -35,14 +34,13 @@ if (isMainThread) {
     skipLoginShell();
     addToHosts();
   } else {
-    startAsHost(addToServers());
+    keepCodeOfChildren();
+    startAsHost();
   }
 }
 
-// `forkServer` starts a language server of VS Code's own extensions.
-function startAsHost(forkServer) {
+function startAsHost() {
   if (spareHost?.isSpareHost()) {
-    spareServers?.startSpareServers(forkServer);
     spareHost.waitAsSpareHost((execArgv) => {
       process.execArgv = execArgv;
       openInspector(findInspectorPort());
@@ -78,23 +76,18 @@ function addToHosts() {
   require('module').syncBuiltinESMExports();
 }
 
-// The language servers of VS Code's own extensions, for which the activation of others waits, keep their compiled code too,
-// and may have been started ahead. What other extensions start has the environment that they choose. Returns what starts
-// such a server.
-function addToServers() {
+// The language servers of VS Code's own extensions, for which the activation of others waits, keep their compiled code too.
+// What other extensions start has the environment that they choose.
+function keepCodeOfChildren() {
   const { fork } = childProcess;
   // The main script of a host is `<VS Code>/out/bootstrap-fork.js`.
   const ownExtensions = path.join(path.dirname(process.argv[1]), '..', 'extensions', path.sep);
-  const forkServer = (file, args, options) => {
-    const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...(options?.env ?? process.env) };
-    return fork.call(childProcess, file, args, { ...options, env });
-  };
   childProcess.fork = function (file, args, options) {
     if (!Array.isArray(args) || !String(file).startsWith(ownExtensions)) return fork.apply(this, arguments);
-    return spareServers?.takeSpareServer(file, args, options) ?? forkServer(file, args, options);
+    const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...(options?.env ?? process.env) };
+    return fork.call(this, file, args, { ...options, env });
   };
   require('module').syncBuiltinESMExports();
-  return forkServer;
 }
 
 // Where a host is to have an inspector and has none.

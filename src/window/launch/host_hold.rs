@@ -1,6 +1,6 @@
 //! Holds each new extension host before its first line until the debug sessions that follow it are attached: their
 //! breakpoints are set before an extension is activated. Gives a host whose inspector port is in use another one. Keeps a
-//! host ahead of the next restart, with the language servers of VS Code that the last one had started.
+//! host ahead of the next restart.
 //!
 //! ```text
 //! <scratch>/host-hold/
@@ -12,8 +12,6 @@
 //!   spare.cjs      loaded by the hook, where a host is kept ahead of the next restart
 //!   spare-<pid>    that host: it has no connection to a workbench yet, and has run nothing of an extension
 //!   taken-<pid>    when it was given to a workbench: clock ticks since boot
-//!   servers.cjs, servers.json
-//!                  beside `spare.cjs`: starts the language servers ahead; those that the last host had started
 //! ```
 //! A host goes on by itself when the supervisor is gone, or after 20 s (`host_hold.cjs`). In a desktop VS Code no host is
 //! held or kept ahead: Electron loads no such script.
@@ -29,7 +27,6 @@ use crate::window::launch_id::scratch_dir_of;
 
 const HOOK: &str = include_str!("host_hold.cjs");
 const SPARE_HOST: &str = include_str!("spare_host.cjs");
-const SPARE_SERVERS: &str = include_str!("spare_servers.cjs");
 
 /// The files of one launch by which its extension hosts are held.
 pub struct HostHold {
@@ -43,7 +40,7 @@ impl HostHold {
     }
 
     /// Writes the hook below the existing scratch folder, with a link to the folder of the compile cache; returns its path.
-    /// `keeps_spare`: whether a host, with its language servers, is kept ahead of each restart.
+    /// `keeps_spare`: whether a host is kept ahead of each restart.
     pub fn install(&self, compile_cache: &Path, keeps_spare: bool) -> Result<PathBuf> {
         let hook = self.hook();
         let write = || {
@@ -51,7 +48,6 @@ impl HostHold {
             symlink(compile_cache, self.folder.join("compile-cache"))?;
             if keeps_spare {
                 fs::write(self.folder.join("spare.cjs"), SPARE_HOST)?;
-                fs::write(self.folder.join("servers.cjs"), SPARE_SERVERS)?;
             }
             fs::write(&hook, HOOK)
         };

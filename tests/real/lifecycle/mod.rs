@@ -17,7 +17,6 @@ mod refresh_faults;
 mod relaunch;
 mod slow_first_page;
 mod spare_hosts;
-mod spare_servers;
 mod vscode_as_client;
 pub mod web_projects;
 
