@@ -40,8 +40,8 @@
 //!
 //! A restart of the extension host alone waits for the extensions that were active before it. VS Code's npm extension
 //! opens `package.json` 4.5 s after each start, which activates the JSON extension: each later restart takes 0.2 s longer.
-//! Tried and taken back: JSON's language server started ahead by the spare host took off 0.08 s, but two refreshes of some
-//! hundred hung for 60 s and more meanwhile, for a reason that is not known.
+//! Tried and taken back: JSON's language server started ahead by the spare host. It took off 0.08 s, but with it two of some
+//! hundred refreshes took more than 60 s, and it is not known why.
 
 mod attempt;
 mod browser;
@@ -94,6 +94,7 @@ pub async fn launch_while_closing(
         let _ = sender.send(());
         Ok(())
     };
+    // The error of `closing` is returned in its place.
     let not_closed = |_| Error::other("the window before was not closed");
     let closed: OldWindowClosed<'_> = Box::pin(async move { receiver.await.map_err(not_closed) });
     let (closed, launched) = tokio::join!(closing, launch(plan, closed, &progress));
@@ -114,6 +115,7 @@ async fn launch(
         closed.await?;
         closed = Box::pin(async { Ok(()) });
     }
+    progress("launching");
     let attempt = LaunchAttempt::start(plan, progress)?;
     let launched = launch_kind(kind, &attempt, closed).await;
     match &launched {

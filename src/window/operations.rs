@@ -172,6 +172,7 @@ fn record_launch(context: &WindowContext, pending: &PendingLaunch, baseline: &Fi
     save_pending_launch(&context.paths.state, pending)
 }
 
+/// Closes the old window, if there is one, and launches the new one. The launch is then pending no longer, whatever came of it.
 async fn close_and_launch(
     context: &WindowContext,
     old: Option<Arc<LiveWindow>>,
@@ -243,7 +244,7 @@ async fn prepare_launch(
     Ok(PreparedLaunch { config, tracker, baseline, background_tasks })
 }
 
-/// Closes the old window, if there is one, and launches the new one.
+/// Launches a window while the old one closes, and records it.
 async fn launch_new_window(
     context: &WindowContext,
     old: Option<Arc<LiveWindow>>,
@@ -265,7 +266,6 @@ async fn launch_new_window(
             close_window(context, old).await?;
         }
         remove_older_launches(context, &plan.launch_id);
-        context.report_progress("launching");
         context.history.record_launch();
         Ok(())
     };

@@ -35,13 +35,16 @@ fn what_follows_a_launch_in_the_console_is_of_the_new_page() {
     if !has_program("chromium") {
         return;
     }
-    let page = |round: u32| format!("<script>setInterval(() => console.log('page {round}'), 10);</script>");
+    let page = |round: u32| {
+        let says = format!("console.log('page {round}')");
+        format!("<script>said = new Promise((done) => setInterval(() => {{ {says}; done(); }}, 10));</script>")
+    };
     let sandbox = browser(&page(0));
     sandbox.json(&["start"]);
     for round in 1..=5 {
         sandbox.write("page.html", &page(round));
         sandbox.json(&["restart"]);
-        let shown = sandbox.json(&["evaluate", "new Promise((done) => setTimeout(done, 50))"]);
+        let shown = sandbox.json(&["evaluate", "said"]);
         assert_eq!(shown["relaunched"], json!(null), "{shown:#}");
         let console = sandbox.json(&["console", "--limit", "1000"]);
         let texts: Vec<&str> =
