@@ -38,10 +38,9 @@
 //!
 //! A page is relaunched in 0.50 s, and not in 0.65 s, because its new browser is started while the old one closes.
 //!
-//! A restart of the extension host alone waits for the extensions that were active before it. VS Code's npm extension
-//! opens `package.json` 4.5 s after each start, which activates the JSON extension: each later restart takes 0.2 s longer.
-//! Tried and taken back: JSON's language server started ahead by the spare host. It took off 0.08 s, but with it two of some
-//! hundred refreshes took more than 60 s, and it is not known why.
+//! A restart of the extension host alone waits for the extensions that were active before it. VS Code's npm extension would
+//! open `package.json` 4.5 s after each start, which activates the JSON extension: each later restart would take 0.2 s
+//! longer. The settings of a new profile switch its search for scripts off (`config::vscode`).
 
 mod attempt;
 mod browser;

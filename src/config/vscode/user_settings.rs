@@ -12,7 +12,9 @@ use crate::config::source_file::{read_text, replace_file};
 use crate::error::{Error, ErrorContext, Result};
 
 /// No welcome page or chat beside the extension under development, and no unrequested network access. With another source
-/// of ports, the extension host of a server looks through all processes every 2 s.
+/// of ports, the extension host of a server looks through all processes every 2 s. And no search for npm scripts: it opens
+/// `package.json` some seconds after each start, which activates the JSON extension, with its language server, in that host
+/// and each one after it.
 const DEFAULTS: &str = r#"{
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -22,6 +24,7 @@ const DEFAULTS: &str = r#"{
     "extensions.autoCheckUpdates": false,
     "extensions.autoUpdate": "off",
     "extensions.ignoreRecommendations": true,
+    "npm.autoDetect": "off",
     "remote.autoForwardPorts": false,
     "remote.autoForwardPortsSource": "output",
     "task.allowAutomaticTasks": "off"

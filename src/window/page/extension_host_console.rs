@@ -2,14 +2,15 @@
 //! publishes how far the extensions under development are loaded.
 //!
 //! The page reports an extension's output only in an altered form. When the extension host restarts (on a reload of the
-//! window), it prints its inspector's address to the window's output, and is then connected to again.
+//! window), it prints its inspector's address to the window's output, and is then connected to again. One that could not be
+//! connected to is tried again while it is waited for: a busy machine may have kept it from answering.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
 use super::console::ConsoleSource;
@@ -17,11 +18,18 @@ use super::extension_registration::{ExtensionState, install_registration_script,
 use super::history::PageHistory;
 use super::page_client::enable_node_runtime;
 use crate::cdp::{self, CdpClient, CdpError, CdpEvent};
-use crate::process;
-use crate::window::identity;
+use crate::process::{self, Process};
+use crate::window::identity::{IdentityError, find_launch_listener};
 use crate::window::launch::parse_inspector_port;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two attempts to connect, doubled each time.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// From the end of its connection until a host has ended.
+const END_TIME: Duration = Duration::from_millis(500);
+/// Searches in a row that find nobody on the port: the inspector is closed.
+const MIN_SEARCHES: u32 = 3;
 
 /// Records the console of an extension host until it is dropped. Neither ends nor delays the extension host.
 pub struct ExtensionHostConsole {
@@ -63,36 +71,96 @@ async fn record_over_restarts(
     mut stopped: watch::Receiver<()>,
     states: watch::Sender<(ExtensionState, Instant)>,
 ) {
+    let mut failures = Failures::default();
     while stopped.has_changed().is_ok() {
         // Measured before connecting: what is printed after this point belongs to a restart.
         let from = std::fs::metadata(&inspector.output).map_or(0, |data| data.len());
         let state = match record_until_closed(&inspector, &history, &mut stopped, &states).await {
-            Ok(()) => ExtensionState::HostEnded,
+            Ok(host) => match timeout(END_TIME, host.wait_for_exit()).await {
+                Ok(_) => ExtensionState::HostEnded,
+                Err(_) => ExtensionState::InspectorClosed,
+            },
             Err(why) => {
                 debug!("cannot record the console of the extension host on port {}: {why}", inspector.port);
-                ExtensionState::HostStarting
+                failures.add(&why)
             }
         };
-        states.send_replace((state, Instant::now()));
+        // The time of a state that stays counts from its begin.
+        states.send_if_modified(|last| {
+            let is_changed = last.0 != state;
+            if is_changed {
+                *last = (state, Instant::now());
+            }
+            is_changed
+        });
+        let is_awaited = {
+            let (state, since) = &*states.borrow();
+            *state == ExtensionState::HostStarting && state.deadline(*since).is_some_and(|until| until > Instant::now())
+        };
         let listens_again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspector.port);
         tokio::select! {
             _ = stopped.changed() => return,
-            found = process::wait_for_line(&inspector.output, from, listens_again) => if found.is_err() { return },
+            found = process::wait_for_line(&inspector.output, from, listens_again) => {
+                if found.is_err() {
+                    return;
+                }
+                failures = Failures::default();
+                states.send_replace((ExtensionState::HostStarting, Instant::now()));
+                info!("the extension host has restarted");
+            }
+            () = tokio::time::sleep(failures.pause()), if is_awaited => {}
         }
-        states.send_replace((ExtensionState::HostStarting, Instant::now()));
-        info!("the extension host has restarted");
     }
 }
 
-/// Records until the connection ends, Node has finished, or recording is stopped.
+/// Attempts to connect to one host, which have failed.
+#[derive(Default)]
+struct Failures {
+    count: u32,
+    /// The last of them, in a row, that found nobody of the launch on the port.
+    without_listener: u32,
+}
+
+impl Failures {
+    /// Adds one; returns the state of the host.
+    fn add(&mut self, why: &RecordError) -> ExtensionState {
+        self.count += 1;
+        let is_missing = matches!(why, RecordError::Unverified(IdentityError::PortOutsideLaunch { .. }));
+        self.without_listener = if is_missing { self.without_listener + 1 } else { 0 };
+        if self.without_listener < MIN_SEARCHES {
+            ExtensionState::HostStarting
+        } else {
+            ExtensionState::InspectorClosed
+        }
+    }
+
+    /// Before the next attempt.
+    fn pause(&self) -> Duration {
+        (MIN_PAUSE * 2_u32.saturating_pow(self.count.saturating_sub(1))).min(MAX_PAUSE)
+    }
+}
+
+/// Why the console of a host is not recorded.
+#[derive(Debug, thiserror::Error)]
+enum RecordError {
+    #[error(transparent)]
+    Unverified(#[from] IdentityError),
+    #[error(transparent)]
+    Unconnected(#[from] CdpError),
+    #[error(transparent)]
+    Unsearched(#[from] tokio::task::JoinError),
+}
+
+/// Records until the connection ends, Node has finished, or recording is stopped. Returns the host.
 async fn record_until_closed(
     inspector: &ExtensionHostInspector,
     history: &Arc<PageHistory>,
     stopped: &mut watch::Receiver<()>,
     states: &watch::Sender<(ExtensionState, Instant)>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Process, RecordError> {
     let ExtensionHostInspector { port, launch_id, .. } = inspector.clone();
-    tokio::task::spawn_blocking(move || identity::verify_launch_port(&launch_id, port)).await??;
+    let find = move || Ok::<_, IdentityError>(Process::open(find_launch_listener(&launch_id, port)?)?);
+    let host = tokio::task::spawn_blocking(find).await??;
     let endpoint = cdp::discover_endpoint(port).await?;
     let (recorder, cutoffs) = (Arc::clone(history), history.replay_cutoffs());
     let handler = Box::new(move |event: &CdpEvent| {
@@ -104,13 +172,14 @@ async fn record_until_closed(
         cdp::open_connection_with_handler(port, &endpoint.path, CONNECT_TIMEOUT, handler).await?;
     tokio::pin!(connection);
     let result = tokio::select! {
-        _ = &mut connection => return Ok(()),
+        _ = &mut connection => return Ok(host),
         result = follow_until_finished(&client, &inspector.extensions, states) => result,
         _ = stopped.changed() => Ok(()),
     };
     client.close();
     connection.await;
-    Ok(result?)
+    result?;
+    Ok(host)
 }
 
 /// Publishes how far the extensions are loaded, until Node has finished.

@@ -42,6 +42,8 @@ pub enum ExtensionState {
     HostStarting,
     /// The host has ended, and VS Code has not started it again.
     HostEnded,
+    /// Nobody listens on its inspector's port.
+    InspectorClosed,
     /// The host runs, and these folders are not those of its extensions.
     Unregistered(Vec<String>),
     /// All are registered; the activation of these has not ended.
@@ -60,7 +62,7 @@ impl ExtensionState {
     pub fn deadline(&self, since: Instant) -> Option<Instant> {
         match self {
             ExtensionState::HostStarting => Some(since + START_TIMEOUT),
-            ExtensionState::HostEnded => Some(since + RESTART_TIMEOUT),
+            ExtensionState::HostEnded | ExtensionState::InspectorClosed => Some(since + RESTART_TIMEOUT),
             ExtensionState::Unregistered(_) => Some(since + REGISTRATION_TIMEOUT),
             ExtensionState::Activating(_) => Some(since + ACTIVATION_TIMEOUT),
             ExtensionState::Loaded { .. } | ExtensionState::Unknown(_) => None,
@@ -75,6 +77,10 @@ impl ExtensionState {
             ExtensionState::HostEnded => {
                 "extension not loaded: the extension host has ended, and VS Code has not started it \
                  again; an edit or `tether restart` starts it"
+                    .to_owned()
+            }
+            ExtensionState::InspectorClosed => {
+                "cannot tell whether the extension is loaded: the extension host has closed its inspector, or has ended"
                     .to_owned()
             }
             ExtensionState::Unregistered(names) => format!(

@@ -11,10 +11,21 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::VERSION;
-use super::refresh::{after_edit, extension, extension_hosts, only_extension_host, started_extension};
+use super::refresh::{after_edit, extension, extension_hosts, first_host_file, only_extension_host, started_extension};
+use super::spare_hosts::spare_host;
 use crate::support::requirements::{has_program, installed_tool};
 use crate::support::{Sandbox, eventually, kill, run_command, wait_for_end};
 
+/// A host that was started ahead stops itself as soon as its inspector listens. The signal is sent to another thread of it:
+/// before one that Node sends to its own PID, it closes its inspector.
+const STOP_WHEN_TAKEN: &str = "
+    const { open } = inspector;
+    inspector.open = (...where) => {
+        open(...where);
+        const threads = fs.readdirSync('/proc/self/task').map(Number);
+        process.kill(threads.find((thread) => thread !== process.pid), 'SIGSTOP');
+    };
+";
 /// A build that copies the extension, and counts.
 const BUILD: &str = "[build]\ncommand = ['sh', '-c', 'echo x >> .devtools/builds; cp source.txt extension.js']\n";
 
@@ -292,4 +303,50 @@ self.addEventListener('fetch', (event) => event.respondWith((async () => {
     eventually("an ordinary load is the worker's", || {
         sandbox.tether(&["evaluate", "version"]).stdout.starts_with('0').then_some(())
     });
+}
+
+#[test]
+fn a_host_that_does_not_respond_at_first_is_connected_to_again() {
+    let Some(sandbox) = started_extension() else { return };
+    sandbox.tether(&["shutdown"]).ok();
+    let mut status = sandbox.command(["status"]);
+    status.env("DEVTETHER_LOG", "debug");
+    run_command(status).ok();
+    spare_host(&sandbox);
+    let hook = first_host_file(&sandbox, "hook.cjs").unwrap();
+    let text = std::fs::read_to_string(&hook).unwrap();
+    std::fs::write(&hook, text.replace("\nif (isMainThread) {", &format!("{STOP_WHEN_TAKEN}\nif (isMainThread) {{")))
+        .unwrap();
+    after_edit(&sandbox, "extension.js", &extension("1", ""));
+    let state = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
+    let failures = || {
+        let log = std::fs::read_to_string(state.join("supervisor.log")).unwrap();
+        log.matches("cannot record the console of the extension host").count()
+    };
+    let (stopped, before) = (spare_host(&sandbox), failures());
+    sandbox.write("extension.js", &extension("2", "console.log('as version 2');"));
+    let asked = ask(&sandbox);
+    eventually("an attempt to connect has failed", || (failures() > before).then_some(()));
+    kill(stopped, Signal::CONT);
+    let answer = answer(asked);
+    let refreshed = (&answer["value"], &answer["relaunched"]["by"], &answer["notes"]);
+    assert_eq!(refreshed, (&json!("2"), &json!("restartExtensionHost"), &Value::Null), "{answer:#}");
+    let console = sandbox.json(&["console"]).to_string();
+    assert!(console.contains("as version 2"), "{console}");
+}
+
+#[test]
+fn a_host_that_closes_its_inspector_is_not_said_to_have_ended() {
+    let Some(sandbox) = started_extension() else { return };
+    let refreshed = after_edit(&sandbox, "extension.js", &extension("1", "require('inspector').close();"));
+    assert_eq!(refreshed, (json!("1"), json!("restartExtensionHost")));
+    let notes = eventually("the closed inspector is reported", || {
+        let notes = sandbox.json(&["evaluate", "1"])["notes"].to_string();
+        notes.contains("the extension host has closed its inspector").then_some(notes)
+    });
+    assert!(!notes.contains("VS Code has not started it again"), "{notes}");
+    sandbox.write("extension.js", &extension("2", ""));
+    let answer = sandbox.json(&["evaluate", VERSION]);
+    let (way, notes) = (&answer["relaunched"]["by"], &answer["notes"]);
+    assert_eq!((&answer["value"], way, notes), (&json!("2"), &json!("restartExtensionHost"), &Value::Null));
 }

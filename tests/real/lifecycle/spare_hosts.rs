@@ -12,7 +12,7 @@ use crate::support::requirements::has_program;
 use crate::support::{Sandbox, eventually, is_alive, kill};
 
 /// Waits until a host waits to be taken, and returns it.
-fn spare_host(sandbox: &Sandbox) -> u32 {
+pub(super) fn spare_host(sandbox: &Sandbox) -> u32 {
     let spare = eventually("a host is kept ahead", || first_host_file(sandbox, "spare-*"));
     spare.file_name().unwrap().to_str().unwrap().strip_prefix("spare-").unwrap().parse().unwrap()
 }
