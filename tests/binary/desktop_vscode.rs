@@ -117,12 +117,12 @@ fn a_launcher_that_starts_nothing_is_an_error_with_its_last_output() {
     };
     check(
         "#!/bin/sh\necho no such display >&2; exit 3\n",
-        &["VS Code ended before it opened", "code 3", "no such display"],
+        &["VS Code ended before it had opened", "code 3", "no such display"],
     );
-    check("#!/bin/sh\nexit 0\n", &["VS Code ended before it opened its debugging port", "without any output"]);
+    check("#!/bin/sh\nexit 0\n", &["VS Code ended before it had opened its debugging port", "without any output"]);
     let crashing = "#!/bin/sh\nfor i; do case $i in --user-data-dir=*) d=${i#*=};; esac; done\n\
                     mkdir -p \"$d/logs/1\"; echo 'the GPU is gone' > \"$d/logs/1/main.log\"; sh -c 'exit 9' & exit 0\n";
-    check(crashing, &["ended before it opened", "its log ends with", "the GPU is gone"]);
+    check(crashing, &["ended before it had opened", "its log ends with", "the GPU is gone"]);
 }
 
 #[test]

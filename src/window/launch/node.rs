@@ -1,4 +1,7 @@
 //! A Node program as the window: its inspector is the debugging port, read from the line that Node prints.
+//!
+//! Node is started while the window before closes, where it can be kept from the program's first line until that is closed:
+//! both may want the same ports and files.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, flag_with_path};
+use super::attempt::{LaunchAttempt, LaunchedWindow, OldWindowClosed, flag_with_path};
 use super::readiness::parse_inspector_port;
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
@@ -22,11 +25,18 @@ const TURN_OVER: &str = "__tetherTurnOver";
 const TURN_SCRIPT: &str = include_str!("node_turn.cjs");
 
 /// Starts Node with an inspector, and waits until its script has run up to its first wait.
-pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
+pub async fn launch_node(attempt: &LaunchAttempt<'_>, mut closed: OldWindowClosed<'_>) -> Result<LaunchedWindow> {
     let node = find_node(attempt)?;
     let program = find_script(attempt)?;
-    attempt.report_progress("starting node");
     let turn = FirstTurn::of(attempt, &node)?;
+    match turn.as_ref().filter(|turn| turn.may_be_held) {
+        Some(turn) => turn.hold()?,
+        None => {
+            closed.await?;
+            closed = Box::pin(async { Ok(()) });
+        }
+    }
+    attempt.report_progress("starting node");
     // Port 0: the OS chooses, and Node prints the port.
     let mut argv = vec![node.into_os_string(), "--inspect=127.0.0.1:0".into()];
     argv.extend(turn.as_ref().map(FirstTurn::flag));
@@ -34,7 +44,12 @@ pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> 
     argv.push(program.into_os_string());
     argv.extend(attempt.plan.settings.args.iter().map(OsString::from));
     let node = attempt.spawn("node", argv)?;
-    let port = node.wait_for("opened its inspector", attempt.wait_for_line(parse_inspector_port)).await?;
+    let released = async {
+        closed.await?;
+        turn.as_ref().map_or(Ok(()), FirstTurn::release)
+    };
+    let listens = node.wait_for("opened its inspector", attempt.wait_for_line(parse_inspector_port));
+    let ((), port) = tokio::try_join!(released, listens)?;
     attempt.log_moment("the inspector listens");
     let endpoint = node.wait_for_endpoint("answered on its inspector", port).await?;
     attempt.log_moment("the inspector answers");
@@ -49,10 +64,13 @@ pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> 
     Ok(LaunchedWindow { inspector_port: Some(port), ..attempt.launched_window(node.process, endpoint) })
 }
 
-/// The script that Node loads before the program, and that says when the program's first turn has ended. A debugger that
-/// listens for that would make Node's start longer: 30 instead of 10 ms pass from the inspector's answer (development build).
+/// The script that Node loads before the program, that may keep it from its first line, and that says when the program's
+/// first turn has ended. A debugger that listens for that would make Node's start longer: 30 instead of 10 ms pass from the
+/// inspector's answer (development build).
 struct FirstTurn {
     folder: PathBuf,
+    /// Whether nothing of the workspace is loaded before the script, and Node chooses the inspector's port.
+    may_be_held: bool,
 }
 
 impl FirstTurn {
@@ -61,14 +79,35 @@ impl FirstTurn {
     fn of(attempt: &LaunchAttempt<'_>, node: &Path) -> Result<Option<FirstTurn>> {
         let environment = attempt.environment();
         let options = environment.get(OsStr::new("NODE_OPTIONS")).map(|options| options.to_string_lossy().into_owned());
-        let is_restricted =
-            attempt.plan.settings.runtime_args.iter().chain(&options).any(|flag| flag.contains("permission"));
+        let flags = &attempt.plan.settings.runtime_args;
+        let is_restricted = flags.iter().chain(&options).any(|flag| flag.contains("permission"));
         if !process::is_node_program(node) || is_restricted {
             return Ok(None);
         }
-        let turn = FirstTurn { folder: attempt.scratch.clone() };
+        let has_other_port = flags.iter().any(|flag| flag.starts_with("--inspect"));
+        let turn = FirstTurn { folder: attempt.scratch.clone(), may_be_held: options.is_none() && !has_other_port };
         std::fs::write(turn.script(), TURN_SCRIPT).doing(|| format!("cannot write {}", turn.script().display()))?;
         Ok(Some(turn))
+    }
+
+    /// Makes the script wait for [`FirstTurn::release`], as long as this process runs.
+    fn hold(&self) -> Result<()> {
+        let file = self.held_file();
+        std::fs::write(&file, std::process::id().to_string()).doing(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Lets the program run, if it is held.
+    fn release(&self) -> Result<()> {
+        let file = self.held_file();
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+        .doing(|| format!("cannot remove {}", file.display()))
+    }
+
+    fn held_file(&self) -> PathBuf {
+        self.folder.join("held")
     }
 
     fn script(&self) -> PathBuf {

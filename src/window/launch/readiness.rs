@@ -26,7 +26,7 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl StartedProgram<'_> {
     /// Waits for `ready`. Errors: the process exits first, or the deadline passes. `what` is a part of the message: "the
-    /// browser ended before it `what`".
+    /// browser ended before it had `what`".
     pub async fn wait_for<T>(&self, what: &str, ready: impl Future<Output = Result<T>>) -> Result<T> {
         self.wait_until(self.process.wait_for_exit(), what, ready).await
     }
@@ -80,7 +80,7 @@ impl StartedProgram<'_> {
                 return Err(append_output_tail(Error::new(ErrorKind::TimedOut, doing), cause, output));
             }
         };
-        let error = Error::other(format!("{} ended before it {what}", self.name));
+        let error = Error::other(format!("{} ended before it had {what}", self.name));
         Err(append_output_tail(error, status.to_string(), output))
     }
 }

@@ -1,4 +1,4 @@
-//! A browser is started while the window before closes; its page is loaded afterwards.
+//! A browser or Node is started while the window before closes; its page is loaded, its program is run afterwards.
 
 use devtether::process::{read_facts, read_ticks_since_boot};
 use serde_json::json;
@@ -67,6 +67,80 @@ fn a_window_whose_successor_cannot_be_started_is_closed_all_the_same() {
     sandbox.tether(&["trust", "--yes"]).ok();
     let failed = sandbox.tether(&["restart", "--json"]);
     assert!(failed.code != 0 && failed.stdout.contains("/nowhere/chromium"), "{failed:?}");
+    assert!(!is_alive(old));
+    assert_eq!((sandbox.session(), &sandbox.status()["state"]), (None, &json!("absent")));
+}
+
+/// A service that reports on a port of its own what it is, needs some time to end, and says when it begins and ends.
+const SERVICE: &str = "
+const { appendFileSync, readFileSync, existsSync } = require('fs');
+const file = `${__dirname}/.devtools/port`;
+const port = existsSync(file) ? Number(readFileSync(file)) : 0;
+const say = (what) => appendFileSync(`${__dirname}/.devtools/said`, `${what} VERSION\n`);
+say('begins');
+const server = require('net').createServer().listen(port, '127.0.0.1', () => {
+    require('fs').writeFileSync(file, String(server.address().port));
+    globalThis.version = 'VERSION';
+});
+process.on('SIGTERM', () => setTimeout(() => (say('ends'), process.exit()), 300));
+";
+
+fn service(version: u32) -> String {
+    SERVICE.replace("VERSION", &version.to_string())
+}
+
+/// A started service. `None`, reported: there is no Node.
+fn started_service(more: &str) -> Option<Sandbox> {
+    if !has_program("node") {
+        return None;
+    }
+    let settings = format!("[window]\nkind = 'node'\nprogram = 'service.js'\n{more}\n");
+    let sandbox = Sandbox::with(&[("service.js", &service(0)), ("devtools.toml", &settings), (".devtools/said", "")]);
+    sandbox.json(&["start"]);
+    Some(sandbox)
+}
+
+/// Whether Node was started before the old window had ended; its program runs afterwards, and gets the same port.
+fn relaunch_service(sandbox: &Sandbox, version: u32) -> bool {
+    let old = pid_of(sandbox);
+    let ended = std::thread::spawn(move || {
+        wait_for_end(old);
+        read_ticks_since_boot()
+    });
+    sandbox.write("service.js", &service(version));
+    assert_eq!(sandbox.json(&["evaluate", "version"])["value"], json!(version.to_string()));
+    let new = read_facts(pid_of(sandbox)).unwrap();
+    let said = std::fs::read_to_string(sandbox.path(".devtools/said")).unwrap();
+    let expect: Vec<String> =
+        (1..=version).flat_map(|it| [format!("ends {}", it - 1), format!("begins {it}")]).collect();
+    assert_eq!(said.lines().skip(1).collect::<Vec<_>>(), expect);
+    new.start_ticks < ended.join().unwrap()
+}
+
+#[test]
+fn node_is_started_while_the_service_before_ends_and_runs_its_program_afterwards() {
+    let Some(sandbox) = started_service("") else { return };
+    for version in 1..=5 {
+        assert!(relaunch_service(&sandbox, version));
+    }
+}
+
+#[test]
+fn node_is_started_afterwards_where_it_cannot_be_held() {
+    let preload = "env = { NODE_OPTIONS = '--max-old-space-size=512' }";
+    for setting in [preload, "runtimeArgs = ['--inspect=127.0.0.1:0']"] {
+        let Some(sandbox) = started_service(setting) else { return };
+        assert!(!relaunch_service(&sandbox, 1), "{setting}");
+    }
+}
+
+#[test]
+fn a_service_whose_successor_cannot_be_started_is_closed_all_the_same() {
+    let Some(sandbox) = started_service("") else { return };
+    let old = pid_of(&sandbox);
+    std::fs::remove_file(sandbox.path("service.js")).unwrap();
+    let failed = sandbox.tether(&["restart", "--json"]);
+    assert!(failed.code != 0 && failed.stdout.contains("service.js"), "{failed:?}");
     assert!(!is_alive(old));
     assert_eq!((sandbox.session(), &sandbox.status()["state"]), (None, &json!("absent")));
 }
