@@ -10,12 +10,16 @@ use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use crate::cdp::types::ReloadPage;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long the old service worker's registrations may take to look for new scripts.
-const UPDATE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the old document may take to say whether it has a service worker.
+const WORKER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Also where the old document bypassed it.
 const HAS_SERVICE_WORKER: &str =
     "Promise.resolve(navigator.serviceWorker?.getRegistration()).then(it => !!it?.active, () => false)";
+
+const UPDATE_WORKERS: &str = "navigator.serviceWorker.getRegistrations().then(all => all.forEach(one => {
+    one.update().catch(() => {});
+}), () => {}), true";
 
 /// What a reload has found.
 pub struct PageReload {
@@ -28,17 +32,16 @@ pub struct PageReload {
 pub async fn reload_page(client: &PageClient, began_ms: u64, deadline: Instant) -> Result<PageReload> {
     let doing = "cannot reload the page";
     let remaining = || deadline.saturating_duration_since(Instant::now());
-    let registered = await_expression(client, HAS_SERVICE_WORKER, UPDATE_TIMEOUT.min(remaining())).await?;
+    let registered = await_expression(client, HAS_SERVICE_WORKER, WORKER_TIMEOUT.min(remaining())).await?;
     let had_service_worker = registered == ExpressionResult::Value(true.into());
     let page = client.select_page(None, doing).await?;
     page.call(&ReloadPage { ignore_cache: true }, BROWSER_TIMEOUT).await.map_err(|error| client.user_error(error))?;
     let timed_out = || Error::new(ErrorKind::TimedOut, doing).because("no new document was loaded in time");
     timeout_at(deadline, wait_for_new_document(client, began_ms, deadline)).await.map_err(|_| timed_out())??;
     if had_service_worker {
-        // The next load is served by the worker again: let it look for its new script now.
-        let update =
-            "navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.update())))";
-        let _ = await_expression(client, &format!("{update}.then(() => true)"), UPDATE_TIMEOUT.min(remaining())).await;
+        // The next load is served by the worker again: let it look for its new script now. That is not waited for: Chromium
+        // may take seconds.
+        let _ = await_expression(client, UPDATE_WORKERS, BROWSER_TIMEOUT.min(remaining())).await;
     }
     Ok(PageReload { had_service_worker })
 }
