@@ -85,7 +85,7 @@ async fn record_over_restarts(
                 failures.add(&why)
             }
         };
-        // The time of a state that stays counts from its begin.
+        // The time of a state that stays counts from its beginning.
         states.send_if_modified(|last| {
             let is_changed = last.0 != state;
             if is_changed {

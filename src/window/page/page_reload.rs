@@ -17,6 +17,7 @@ const WORKER_TIMEOUT: Duration = Duration::from_secs(5);
 const HAS_SERVICE_WORKER: &str =
     "Promise.resolve(navigator.serviceWorker?.getRegistration()).then(it => !!it?.active, () => false)";
 
+/// Makes the workers look for their new scripts.
 const UPDATE_WORKERS: &str = "navigator.serviceWorker.getRegistrations().then(all => all.forEach(one => {
     one.update().catch(() => {});
 }), () => {}), true";

@@ -1,5 +1,7 @@
 //! A browser or Node is started while the window before closes; its page is loaded, its program is run afterwards.
 
+use std::process::Command;
+
 use devtether::process::{read_facts, read_ticks_since_boot};
 use serde_json::json;
 
@@ -71,16 +73,18 @@ fn a_window_whose_successor_cannot_be_started_is_closed_all_the_same() {
     assert_eq!((sandbox.session(), &sandbox.status()["state"]), (None, &json!("absent")));
 }
 
-/// A service that reports on a port of its own what it is, needs some time to end, and says when it begins and ends.
+/// A service that listens on the port that it had before, needs some time to end, and says when it begins and ends.
 const SERVICE: &str = "
-const { appendFileSync, readFileSync, existsSync } = require('fs');
+const { appendFileSync, existsSync, readFileSync, writeFileSync } = require('fs');
 const file = `${__dirname}/.devtools/port`;
 const port = existsSync(file) ? Number(readFileSync(file)) : 0;
 const say = (what) => appendFileSync(`${__dirname}/.devtools/said`, `${what} VERSION\n`);
 say('begins');
-const server = require('net').createServer().listen(port, '127.0.0.1', () => {
-    require('fs').writeFileSync(file, String(server.address().port));
-    globalThis.version = 'VERSION';
+globalThis.version = new Promise((done) => {
+    const server = require('net').createServer().listen(port, '127.0.0.1', () => {
+        writeFileSync(file, String(server.address().port));
+        done('VERSION');
+    });
 });
 process.on('SIGTERM', () => setTimeout(() => (say('ends'), process.exit()), 300));
 ";
@@ -127,8 +131,8 @@ fn node_is_started_while_the_service_before_ends_and_runs_its_program_afterwards
 
 #[test]
 fn node_is_started_afterwards_where_it_cannot_be_held() {
-    let preload = "env = { NODE_OPTIONS = '--max-old-space-size=512' }";
-    for setting in [preload, "runtimeArgs = ['--inspect=127.0.0.1:0']"] {
+    let options = "env = { NODE_OPTIONS = '--max-old-space-size=512' }";
+    for setting in [options, "runtimeArgs = ['--inspect=127.0.0.1:0']"] {
         let Some(sandbox) = started_service(setting) else { return };
         assert!(!relaunch_service(&sandbox, 1), "{setting}");
     }
@@ -143,4 +147,24 @@ fn a_service_whose_successor_cannot_be_started_is_closed_all_the_same() {
     assert!(failed.code != 0 && failed.stdout.contains("service.js"), "{failed:?}");
     assert!(!is_alive(old));
     assert_eq!((sandbox.session(), &sandbox.status()["state"]), (None, &json!("absent")));
+}
+
+#[test]
+fn a_program_that_is_held_is_not_run_without_its_supervisor() {
+    if !has_program("node") {
+        return;
+    }
+    let script = include_str!("../../../src/window/launch/node_turn.cjs");
+    let sandbox = Sandbox::with(&[("node-turn.cjs", script), ("program.js", "console.log('it runs')")]);
+    let mut supervisor = Command::new("true").spawn().unwrap();
+    supervisor.wait().unwrap();
+    sandbox.write("held", &supervisor.id().to_string());
+    let run = || {
+        let arguments = ["--require", "./node-turn.cjs", "program.js"];
+        let output = Command::new("node").args(arguments).current_dir(sandbox.path("")).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(run(), (Some(1), String::new()));
+    std::fs::remove_file(sandbox.path("held")).unwrap();
+    assert_eq!(run(), (Some(0), "it runs\n".to_owned()));
 }
