@@ -3,15 +3,17 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::VERSION;
-use super::refresh::{after_edit, extension, extension_hosts, first_host_file, only_extension_host, started_extension};
+use super::refresh::{after_edit, extension, extension_hosts, first_host_file, started_extension};
 use super::spare_hosts::spare_host;
 use crate::support::requirements::{has_program, installed_tool};
 use crate::support::{Sandbox, eventually, kill, run_command, wait_for_end};
@@ -57,9 +59,28 @@ fn answer(asked: Child) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Returns as soon as the new host starts, or the old one is gone.
-fn wait_until_refreshing(sandbox: &Sandbox, old_host: u32) {
-    eventually("the window is being refreshed", || (extension_hosts(sandbox) != [old_host]).then_some(()));
+/// Extends `activate`: the extension's end blocks its host, as long as there is a gate, until that is closed. VS Code waits for
+/// it before it starts the next host: the refresh has begun, and is not done.
+fn wait_at_gate(gate: &Path) -> String {
+    let gate = gate.display();
+    format!(
+        "const fs = require('fs');
+        exports.deactivate = () => {{ if (fs.existsSync('{gate}')) fs.readFileSync('{gate}'); }};"
+    )
+}
+
+fn make_gate(gate: &Path) {
+    assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
+}
+
+/// Waits until an extension waits at the gate, and removes that for all others. The first one continues when what is returned
+/// is dropped.
+fn take_gate(gate: &Path) -> OwnedFd {
+    let open = || rustix::fs::open(gate, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    // Without a reader, this is an error.
+    let taken = eventually("an extension waits at the gate", || open().ok());
+    std::fs::remove_file(gate).unwrap();
+    taken
 }
 
 fn generation(sandbox: &Sandbox) -> u64 {
@@ -101,12 +122,16 @@ fn a_host_whose_inspector_port_is_in_use_gets_another_one() {
 #[test]
 fn an_edit_during_the_refresh_is_built_and_refreshed_again_once() {
     let Some(sandbox) = built_extension() else { return };
+    let gate = sandbox.path(".devtools/gate");
+    after_edit(&sandbox, "source.txt", &extension("0b", &wait_at_gate(&gate)));
     for round in 1..=3 {
-        let (built, before, host) = (builds(&sandbox), generation(&sandbox), only_extension_host(&sandbox));
+        let (built, before) = (builds(&sandbox), generation(&sandbox));
+        make_gate(&gate);
         sandbox.write("source.txt", &extension(&format!("{round}a"), ""));
         let asked = ask(&sandbox);
-        wait_until_refreshing(&sandbox, host);
-        sandbox.write("source.txt", &extension(&format!("{round}b"), ""));
+        let taken = take_gate(&gate);
+        sandbox.write("source.txt", &extension(&format!("{round}b"), &wait_at_gate(&gate)));
+        drop(taken);
         let answered = answer(asked);
         assert_eq!(answered["value"], format!("{round}b"), "{answered:#}");
         assert_eq!((builds(&sandbox) - built, generation(&sandbox) - before), (2, 2), "{answered:#}");
@@ -132,17 +157,18 @@ fn callers_at_once_share_one_build_and_one_refresh() {
 #[test]
 fn a_window_that_is_closed_during_its_refresh_stays_closed_and_leaves_nothing() {
     let Some(sandbox) = started_extension() else { return };
-    let (host, window) = (only_extension_host(&sandbox), sandbox.status()["pid"].as_u64().unwrap() as u32);
+    let gate = sandbox.path(".devtools/gate");
+    after_edit(&sandbox, "extension.js", &extension("0", &wait_at_gate(&gate)));
+    make_gate(&gate);
+    let window = sandbox.status()["pid"].as_u64().unwrap() as u32;
     sandbox.write("extension.js", &extension("1", ""));
     let asked = ask(&sandbox);
-    wait_until_refreshing(&sandbox, host);
+    let _taken = take_gate(&gate);
     kill(window, Signal::TERM);
     wait_for_end(window);
     let began = Instant::now();
     let reported = answer(asked)["error"].to_string();
-    // The refresh may have just been done: then it was the question that the end has interrupted.
-    let says_so = ["ended while it was refreshed", "ended during the operation", "has exited"];
-    assert!(says_so.iter().any(|text| reported.contains(text)), "{reported}");
+    assert!(reported.contains("the window ended while it was refreshed"), "{reported}");
     assert!(reported.contains("tether start"), "{reported}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     // Nobody has asked for another one.
