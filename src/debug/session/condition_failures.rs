@@ -27,7 +27,7 @@ const NAMED: FailureHead = FailureHead { names_condition: true, ..UNNAMED };
 const HEADS: [FailureHead; 6] = [
     // debugpy
     FailureHead { words: "Error while evaluating expression in conditional breakpoint", runs_on: true, ..NAMED },
-    // js-debug: what it refuses, and what it catches in the program
+    // js-debug and our Node adapter: what they refuse, and what they catch in the program
     FailureHead { words: "Syntax error setting breakpoint with condition", is_lasting: true, runs_on: true, ..NAMED },
     FailureHead { words: "Breakpoint condition error", runs_on: true, ..UNNAMED },
     // lldb-dap, behind the stop
@@ -87,7 +87,8 @@ impl ConditionFailures {
     /// Why a condition could not be evaluated since that output cursor. `was_hit`: the program is stopped at its breakpoint.
     pub fn find_reason(&self, condition: &str, since: u64, was_hit: bool) -> Option<String> {
         self.find(since, |failure| match failure.head.names_condition {
-            true => (was_hit || failure.head.runs_on) && failure.text.contains(condition),
+            true if failure.head.runs_on => failure.is_of(condition),
+            true => was_hit && failure.text.contains(condition),
             false => was_hit && !failure.head.runs_on,
         })
     }
@@ -105,6 +106,14 @@ impl ConditionFailures {
 }
 
 impl ConditionFailure {
+    /// Whether it is about exactly this condition, which the head is followed by: what is set now may be a part of what failed.
+    fn is_of(&self, condition: &str) -> bool {
+        let behind = self.text.split_once(self.head.words).map_or("", |(_, behind)| behind);
+        let named = [": ", " \"", " `"].iter().find_map(|begin| behind.strip_prefix(begin));
+        let rest = named.and_then(|named| named.strip_prefix(condition));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '"', '`']))
+    }
+
     /// The line that says why: the first below the head that names an error, or the end of the head.
     fn reason(&self) -> String {
         let mut lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -147,6 +156,8 @@ mod tests {
             line 1\n    no such thing\n       ^^^^\nSyntaxError: invalid syntax\n\n";
         check(&[("important", debugpy)], "no such thing", false, Some("SyntaxError: invalid syntax"));
         check(&[("important", debugpy)], "order == 3", true, None);
+        check(&[("important", debugpy)], "no such", false, None);
+        check(&[("important", debugpy)], "such thing", false, None);
         let lldb_dap = [
             ("important", "error: stopped due to an error evaluating condition of breakpoint 1.1: \"nosuch == 3\"\n"),
             ("important", "Couldn't parse conditional expression:\n"),
@@ -166,6 +177,9 @@ mod tests {
         check(&[("stderr", unevaluated)], "nosuch == 3", false, None);
         let refused =
             "Syntax error setting breakpoint with condition \"no such thing\" on line 3: Unexpected identifier\n";
+        check(&[("stderr", refused)], "no such thing", false, Some(refused.trim()));
+        check(&[("stderr", refused)], "no such", false, None);
+        let refused = "Syntax error setting breakpoint with condition `no such thing`: SyntaxError\n";
         check(&[("stderr", refused)], "no such thing", false, Some(refused.trim()));
         let thrown = recorded(&[("stderr", "a\nBreakpoint condition error: nosuch is not defined\nb\n")]);
         assert_eq!(thrown.find_reason("nosuch == 3", 0, true), None, "whose it is, is not known");

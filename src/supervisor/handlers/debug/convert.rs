@@ -257,9 +257,8 @@ pub async fn stop_report(
     report.notes.extend(managed.session.event_log().take_notices());
     report.notes.extend(editor_resume_note(managed));
     let Some((target, stop)) = waited.stop else {
-        if report.state == DebugSessionState::Terminated {
-            report.notes.extend(condition_notes(managed, None));
-        }
+        // The cause of the stop that did not come.
+        report.notes.extend(condition_notes(managed, None));
         return report;
     };
     report.stop_reason = Some(stop_reason_from_event(target, &stop));
