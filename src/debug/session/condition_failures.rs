@@ -106,7 +106,7 @@ impl ConditionFailures {
 }
 
 impl ConditionFailure {
-    /// Whether it is about exactly this condition, which the head is followed by: what is set now may be a part of what failed.
+    /// Whether its head names exactly this condition. A condition that is set now may be a part of one that failed before.
     fn is_of(&self, condition: &str) -> bool {
         let behind = self.text.split_once(self.head.words).map_or("", |(_, behind)| behind);
         let named = [": ", " \"", " `"].iter().find_map(|begin| behind.strip_prefix(begin));

@@ -145,12 +145,14 @@ fn invalid_requests_are_refused_with_the_valid_ones() {
     // An invalid condition does not stop, and is reported.
     stage.json(&["break", "set", &stage.at("SPIN"), "--condition", "no such thing"]);
     let why = "the condition `no such thing` of breakpoint 2 cannot be evaluated, and counts as false: SyntaxError";
+    let reported = "nothing stopped within 1s; debugpy reports: pydevd: Error while evaluating expression in conditional breakpoint: no such thing";
     for _ in 0..2 {
         crate::support::eventually("each wait reports it", || {
             let waited = stage.json(&["debug", "wait", "1"]);
             assert_eq!((&waited["stopped"], &waited["state"]), (&json!(false), &json!("RUNNING")), "{waited}");
             let message = waited["message"].as_str().unwrap();
-            assert!(message.starts_with("nothing stopped within 1s"), "{waited}");
+            // debugpy may have reported it before this wait.
+            assert!(["nothing stopped within 1s", reported].contains(&message), "{waited}");
             // The program may not have come to the breakpoint yet.
             waited["notes"].to_string().contains(why).then_some(())
         });

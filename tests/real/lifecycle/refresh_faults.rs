@@ -59,8 +59,8 @@ fn answer(asked: Child) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Extends `activate`: the extension's end blocks its host, as long as there is a gate, until that is closed. VS Code waits for
-/// it before it starts the next host: the refresh has begun, and is not done.
+/// Code for `activate`: where there is a gate, the extension's `deactivate` blocks its host until the gate is closed. VS Code
+/// starts the next host only afterwards: until then the refresh has begun, and is not done.
 fn wait_at_gate(gate: &Path) -> String {
     let gate = gate.display();
     format!(
@@ -73,8 +73,8 @@ fn make_gate(gate: &Path) {
     assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
 }
 
-/// Waits until an extension waits at the gate, and removes that for all others. The first one continues when what is returned
-/// is dropped.
+/// Waits until an extension waits at the gate, and removes the gate, so that no other waits at it. The one that waits continues
+/// when the result is dropped.
 fn take_gate(gate: &Path) -> OwnedFd {
     let open = || rustix::fs::open(gate, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     // Without a reader, this is an error.

@@ -174,7 +174,7 @@ fn start_server(sandbox: &Sandbox, extensions: &Path, settings: Value, flags: &[
         "workbench.colorTheme": "Default Dark Modern",
         "chat.disableAIFeatures": false,
         "extensions.autoUpdate": "off",
-        // It aborts a Node that is just loading `net`: https://github.com/nodejs/node/issues/64308.
+        // It can make Node abort while that loads `net`: https://github.com/nodejs/node/issues/64308.
         "debug.javascript.enableNetworkView": false,
     });
     all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());

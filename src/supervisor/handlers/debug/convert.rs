@@ -257,7 +257,7 @@ pub async fn stop_report(
     report.notes.extend(managed.session.event_log().take_notices());
     report.notes.extend(editor_resume_note(managed));
     let Some((target, stop)) = waited.stop else {
-        // The cause of the stop that did not come.
+        // They may be why nothing stopped.
         report.notes.extend(condition_notes(managed, None));
         return report;
     };
