@@ -5,6 +5,7 @@ import type { TetherHost } from "./host/tetherHost";
 import type { WindowStatus } from "./rpc/protocol";
 import { toSupervisorError } from "./rpc/supervisorError";
 import { toChromeTrace } from "./timeline/chromeTrace";
+import { runInTerminal, showError, showInformation, showProgress, startDebugging } from "./surface/messages";
 import type { OverviewNode } from "./views/overviewNodes";
 
 const REVIEW = "Review Commands";
@@ -18,8 +19,8 @@ export function registerCommands(host: TetherHost): vscode.Disposable {
     joinSession: (node) => joinSession(host, node?.sessionId),
     showTimeline: () => host.timelinePanel.show(),
     exportTimeline: () => exportTimeline(host),
-    runDoctor: () => runInTerminal(host, "Doctor", ["doctor"]),
-    reviewCommands: () => runInTerminal(host, "Review Commands", ["trust"]),
+    runDoctor: () => runTether(host, "Doctor", ["doctor"]),
+    reviewCommands: () => runTether(host, "Review Commands", ["trust"]),
     selectFolder: () => host.folder.choose(),
     connect: () => host.connect(),
     showLog: () => host.log.show(),
@@ -29,7 +30,7 @@ export function registerCommands(host: TetherHost): vscode.Disposable {
       try {
         return await run(node);
       } catch (error) {
-        await showError(host, error);
+        await reportError(host, error);
         return undefined;
       }
     }),
@@ -40,9 +41,8 @@ export function registerCommands(host: TetherHost): vscode.Disposable {
 /** Runs it with its progress shown; cancelling it there ends the build. Returns the window's status. */
 async function runWindowOperation(host: TetherHost, method: string, title: string): Promise<WindowStatus | undefined> {
   const connection = await host.connect();
-  const options = { location: vscode.ProgressLocation.Notification, title: `Tether: ${title}`, cancellable: true };
-  return vscode.window.withProgress(options, async (progress, token) => {
-    const listener = connection.onProgress((message) => progress.report({ message }));
+  return showProgress(`Tether: ${title}`, async (report, token) => {
+    const listener = connection.onProgress(report);
     try {
       const status = await connection.request<WindowStatus>(method, {}, { timeoutMs: "none", token });
       host.state.takeWindow(status);
@@ -62,7 +62,7 @@ async function joinSession(host: TetherHost, given: string | undefined): Promise
   const sessionId = given ?? (await host.pickSession());
   if (sessionId !== undefined) {
     const configuration = { type: DEBUG_TYPE, request: "attach", name: `Tether: ${sessionId}`, sessionId };
-    await vscode.debug.startDebugging(host.folder.current, configuration);
+    await startDebugging(host.folder.current, configuration);
   }
 }
 
@@ -74,20 +74,17 @@ async function exportTimeline(host: TetherHost): Promise<void> {
   if (uri !== undefined) {
     const trace = toChromeTrace(host.state.timeline, folder?.name ?? "", Date.now());
     await vscode.workspace.fs.writeFile(uri, Buffer.from(JSON.stringify(trace)));
-    void vscode.window.showInformationMessage(`Saved ${trace.traceEvents.length} events. Open the file in Perfetto (ui.perfetto.dev) or chrome://tracing.`);
+    showInformation(`Saved ${trace.traceEvents.length} events. Open the file in Perfetto (ui.perfetto.dev) or chrome://tracing.`);
   }
 }
 
 /** `tether` with these arguments as a task, so that its output stays on the screen, and it can ask. */
-async function runInTerminal(host: TetherHost, name: string, args: string[]): Promise<void> {
-  const { program, folder } = await host.resolve();
-  const execution = new vscode.ProcessExecution(program, ["--workspace", folder, ...args], { cwd: folder });
-  const task = new vscode.Task({ type: "tether", name }, host.folder.current ?? vscode.TaskScope.Workspace, name, "tether", execution, []);
-  task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, clear: true, focus: true };
-  await vscode.tasks.executeTask(task);
+async function runTether(host: TetherHost, name: string, args: string[]): Promise<void> {
+  const { program, workspaceFolder } = await host.resolve();
+  await runInTerminal(workspaceFolder, name, program, args);
 }
 
-async function showError(host: TetherHost, cause: unknown): Promise<void> {
+async function reportError(host: TetherHost, cause: unknown): Promise<void> {
   const error = toSupervisorError(cause);
   host.log.error([error.message, ...error.hints.map((hint) => `  hint: ${hint}`)].join("\n"));
   if (error.kind === "cancelled") {
@@ -95,7 +92,7 @@ async function showError(host: TetherHost, cause: unknown): Promise<void> {
   }
   const buttons = error.kind === "notTrusted" ? [REVIEW, SHOW_LOG] : [SHOW_LOG];
   const hint = error.hints[0] === undefined || error.kind === "notTrusted" ? "" : ` Hint: ${error.hints[0]}`;
-  const chosen = await vscode.window.showErrorMessage(`Tether: ${error.message}.${hint}`, ...buttons);
+  const chosen = await showError(`Tether: ${error.message}.${hint}`, ...buttons);
   if (chosen === REVIEW) {
     await vscode.commands.executeCommand("tether.reviewCommands");
   } else if (chosen === SHOW_LOG) {

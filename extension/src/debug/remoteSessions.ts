@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { RequestHandlers } from "../rpc/supervisorConnection";
+import { startDebugging } from "../surface/messages";
 
 /** The field of a configuration that names an address of ours. An unknown value, such as a user's, names none. */
 const ADDRESS_FIELD = "__tetherAddress";
@@ -57,7 +58,7 @@ export class RemoteSessions implements vscode.Disposable {
       started.catch(() => undefined);
       const title = typeof name === "string" ? name : `port ${port}`;
       const configuration = { type: "tether", request: "attach", name: `Tether: ${title}`, [ADDRESS_FIELD]: token };
-      if (!(await vscode.debug.startDebugging(this.folder(), configuration))) {
+      if (!(await startDebugging(this.folder(), configuration))) {
         throw new Error("VS Code refused to open the session");
       }
       const session = await started;

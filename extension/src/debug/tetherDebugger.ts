@@ -1,6 +1,7 @@
 /** The debug type `tether`: launches a session in the supervisor, or joins one, through `tether dap`. */
 import * as vscode from "vscode";
 import type { SessionStatus } from "../rpc/protocol";
+import { configurationText, notificationText, plainConfiguration } from "../surface/plainText";
 import type { RemoteSessions } from "./remoteSessions";
 
 export const DEBUG_TYPE = "tether";
@@ -40,15 +41,16 @@ export class TetherDebugger implements vscode.DebugAdapterDescriptorFactory, vsc
     configuration: vscode.DebugConfiguration,
   ): Promise<vscode.DebugConfiguration | undefined> {
     if (!configuration.type && !configuration.request) {
-      const file = vscode.window.activeTextEditor?.document;
-      return file?.uri.scheme === "file" ? { type: DEBUG_TYPE, request: "launch", name: "Tether: debug this file", program: file.uri.fsPath } : undefined;
+      // VS Code resolves variables in what is returned: a path may look like one, so the file is named by its variable.
+      const isFile = vscode.window.activeTextEditor?.document.uri.scheme === "file";
+      return isFile ? { type: DEBUG_TYPE, request: "launch", name: "Tether: debug this file", program: "${file}" } : undefined;
     }
     if (configuration.request === "attach" && this.ports.remoteSessions.addressOf(configuration) === undefined && !configuration["sessionId"]) {
       const sessionId = await this.ports.pickSession();
-      return sessionId === undefined ? undefined : { ...configuration, sessionId };
+      return sessionId === undefined ? undefined : { ...configuration, sessionId: configurationText(sessionId) };
     }
     if (configuration.request === "launch" && !configuration["program"] && !configuration["config"]) {
-      throw new Error(`the configuration "${configuration.name}" needs a program, or a config of launch.json`);
+      throw new Error(notificationText(`the configuration "${configuration.name}" needs a program, or a config of launch.json`));
     }
     return configuration;
   }
@@ -59,11 +61,8 @@ export class TetherDebugger implements vscode.DebugAdapterDescriptorFactory, vsc
 
   /** Offered in the list of the Run view, without a launch.json. */
   private joinConfigurations(): vscode.DebugConfiguration[] {
-    return this.ports.liveSessions().map(({ sessionId, name }) => ({
-      type: DEBUG_TYPE,
-      request: "attach",
-      name: `Tether: join ${sessionId} ${name}`,
-      sessionId,
-    }));
+    return this.ports.liveSessions().map(({ sessionId, name }) =>
+      plainConfiguration({ type: DEBUG_TYPE, request: "attach", name: `Tether: join ${sessionId} ${name}`, sessionId }),
+    );
   }
 }

@@ -1,6 +1,7 @@
 /** Attaches VS Code's own JavaScript debugger to the window's extension host, once a launch. A failure is only logged. */
 import * as vscode from "vscode";
 import type { WindowStatus } from "../rpc/protocol";
+import { startDebugging } from "../surface/messages";
 
 export class WindowDebugger {
   private attached: string | undefined;
@@ -20,7 +21,7 @@ export class WindowDebugger {
     this.attached = key;
     const name = `Window, launch ${window.generation}`;
     const configuration = { type: "node", request: "attach", name, address: "127.0.0.1", port, continueOnAttach: true };
-    void vscode.debug.startDebugging(this.folder(), configuration, { suppressDebugView: true }).then(
+    void startDebugging(this.folder(), configuration, { suppressDebugView: true }).then(
       (isStarted) => this.log(`${isStarted ? "attached" : "did not attach"} VS Code's debugger to the inspector port ${port}`),
       (error: Error) => this.log(`cannot attach VS Code's debugger to the inspector port ${port}: ${error.message}`),
     );

@@ -12,10 +12,11 @@ import { WindowDebugger } from "../debug/windowDebugger";
 import { McpServer } from "../mcp/mcpServer";
 import { isLive, isOpen, type SessionStatus } from "../rpc/protocol";
 import type { SupervisorConnection } from "../rpc/supervisorConnection";
+import { chooseOne, showInformation } from "../surface/messages";
+import { OverviewTree } from "../surface/overviewTree";
+import { StatusItem } from "../surface/statusItem";
 import { TimelinePanel } from "../timeline/timelinePanel";
 import { overviewNodes } from "../views/overviewNodes";
-import { OverviewTree } from "../views/overviewTree";
-import { StatusItem } from "../views/statusItem";
 import { CloseWatcher } from "./closeWatcher";
 import { findProgram } from "./findProgram";
 import { FolderChoice } from "./folderChoice";
@@ -128,20 +129,20 @@ export class TetherHost implements vscode.Disposable {
   }
 
   /** The program and the folder. Rejects with what is missing. */
-  async resolve(): Promise<{ program: string; folder: string }> {
-    const folder = this.requireFolder();
+  async resolve(): Promise<{ program: string; folder: string; workspaceFolder: vscode.WorkspaceFolder }> {
+    const workspaceFolder = this.requireFolder();
     const found = await findProgram({
       setting: setting("path", ""),
       extensionFolder: this.context.extensionPath,
       searchPath: process.env["PATH"] ?? "",
       platform: process.platform,
     });
-    return { program: found.path, folder };
+    return { program: found.path, folder: workspaceFolder.uri.fsPath, workspaceFolder };
   }
 
   /** The folder, which is open and trusted. Throws otherwise. */
-  private requireFolder(): string {
-    const folder = this.folder.path;
+  private requireFolder(): vscode.WorkspaceFolder {
+    const folder = this.folder.current;
     if (folder === undefined) {
       throw new Error("no folder is open");
     }
@@ -160,11 +161,11 @@ export class TetherHost implements vscode.Disposable {
     await this.connect();
     const sessions = this.liveSessions();
     if (sessions.length === 0) {
-      void vscode.window.showInformationMessage("No debug session is running. An agent starts one with debug_launch, you with `tether debug launch`.");
+      showInformation("No debug session is running. An agent starts one with debug_launch, you with `tether debug launch`.");
       return undefined;
     }
     const items = sessions.map((it) => ({ label: `${it.sessionId} ${it.name}`, description: `${it.adapter}, ${it.state.toLowerCase()}`, id: it.sessionId }));
-    return (await vscode.window.showQuickPick(items, { title: "Join a debug session" }))?.id;
+    return chooseOne("Join a debug session", items);
   }
 
   dispose(): void {

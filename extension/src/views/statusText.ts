@@ -1,9 +1,10 @@
 /** The text of the status bar item. Pure. */
 import type { Overview } from "../host/overview";
 import { isLive } from "../rpc/protocol";
+import { iconText, type IconText } from "../surface/plainText";
 
 export interface StatusText {
-  text: string;
+  text: IconText;
   /** One line each; plain text. */
   tooltip: string[];
   tone: "normal" | "warning" | "error";
@@ -16,13 +17,13 @@ export function statusText(overview: Overview): StatusText | undefined {
     case "untrusted":
       return undefined;
     case "missing":
-      return { text: "$(debug-disconnect) tether: not found", tooltip: [link.reason], tone: "warning" };
+      return { text: iconText`$(debug-disconnect) tether: not found`, tooltip: [link.reason], tone: "warning" };
     case "idle":
-      return { text: "$(debug-disconnect) tether", tooltip: ["Not connected: no window has been started here."], tone: "normal" };
+      return { text: iconText`$(debug-disconnect) tether`, tooltip: ["Not connected: no window has been started here."], tone: "normal" };
     case "connecting":
-      return { text: "$(sync~spin) tether: connecting", tooltip: ["Connecting to the supervisor."], tone: "normal" };
+      return { text: iconText`$(sync~spin) tether: connecting`, tooltip: ["Connecting to the supervisor."], tone: "normal" };
     case "lost":
-      return { text: "$(debug-disconnect) tether: connection lost", tooltip: [link.reason], tone: "warning" };
+      return { text: iconText`$(debug-disconnect) tether: connection lost`, tooltip: [link.reason], tone: "warning" };
     case "connected":
       break;
   }
@@ -35,9 +36,10 @@ export function statusText(overview: Overview): StatusText | undefined {
     ...(live.length > 0 ? [`Debug sessions: ${live.map((it) => `${it.sessionId} ${it.state.toLowerCase()}`).join(", ")}`] : []),
     `Supervisor ${link.version}, process ${link.pid}`,
   ];
-  const suffix = stopped.length > 0 ? ` $(debug-pause) ${stopped.map((it) => it.sessionId).join(", ")}` : "";
   const [icon, label, tone] = WINDOW_TEXT[window?.state ?? "absent"] ?? ["question", window?.state ?? "", "warning"];
-  return { text: `$(${icon}) tether: ${label}${suffix}`, tooltip, tone };
+  const ids = stopped.map((it) => it.sessionId).join(", ");
+  const text = stopped.length > 0 ? iconText`$(${icon}) tether: ${label} $(debug-pause) ${ids}` : iconText`$(${icon}) tether: ${label}`;
+  return { text, tooltip, tone };
 }
 
 const WINDOW_TEXT: Record<string, [icon: string, label: string, tone: StatusText["tone"]]> = {

@@ -1,7 +1,8 @@
 /** The status bar item. */
 import * as vscode from "vscode";
 import type { Overview } from "../host/overview";
-import { statusText } from "./statusText";
+import { statusText } from "../views/statusText";
+import { lineText } from "./plainText";
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("tether.status", vscode.StatusBarAlignment.Left, 10);
@@ -17,13 +18,13 @@ export class StatusItem implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    const tooltip = new vscode.MarkdownString();
-    shown.tooltip.forEach((line, at) => tooltip.appendText(at === 0 ? line : `\n${line}`));
+    const lines = shown.tooltip.map(lineText);
     this.item.text = shown.text;
-    this.item.tooltip = tooltip;
+    // A string is shown as it is. A MarkdownString makes links of addresses, whatever is escaped in it.
+    this.item.tooltip = lines.join("\n");
     this.item.backgroundColor =
       shown.tone === "normal" ? undefined : new vscode.ThemeColor(`statusBarItem.${shown.tone}Background`);
-    this.item.accessibilityInformation = { label: [shown.text.replace(/\$\([^)]*\)/g, "").trim(), ...shown.tooltip].join(". ") };
+    this.item.accessibilityInformation = { label: [shown.text.replace(/\$\([^)]*\)/g, "").trim(), ...lines].join(". ") };
     this.item.show();
   }
 

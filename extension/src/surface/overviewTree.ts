@@ -1,6 +1,7 @@
 /** The tree view "Overview". */
 import * as vscode from "vscode";
-import type { OverviewNode } from "./overviewNodes";
+import type { OverviewNode } from "../views/overviewNodes";
+import { lineText } from "./plainText";
 
 /** "12 s ago" grows old. */
 const REFRESH_MS = 10_000;
@@ -32,14 +33,15 @@ export class OverviewTree implements vscode.TreeDataProvider<OverviewNode>, vsco
     const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const hasChildren = (node.children?.length ?? 0) > 0;
     const isTop = ["window", "sessions", "breakpoints"].includes(node.id) || node.kind === "session";
-    const item = new vscode.TreeItem(node.label, !hasChildren ? None : isTop ? Expanded : Collapsed);
+    const item = new vscode.TreeItem(lineText(node.label), !hasChildren ? None : isTop ? Expanded : Collapsed);
     // VS Code keeps how a node was shown: what had no children would stay collapsed when it gets some.
     item.id = hasChildren ? node.id : `${node.id}:leaf`;
     if (node.description !== undefined) {
-      item.description = node.description;
+      item.description = lineText(node.description);
     }
     if (node.tooltip !== undefined) {
-      item.tooltip = node.tooltip.join("\n");
+      // A string, which VS Code shows as it is.
+      item.tooltip = node.tooltip.map(lineText).join("\n");
     }
     if (node.icon !== undefined) {
       item.iconPath = new vscode.ThemeIcon(node.icon, node.colour === undefined ? undefined : new vscode.ThemeColor(node.colour));
@@ -57,7 +59,7 @@ export class OverviewTree implements vscode.TreeDataProvider<OverviewNode>, vsco
       };
     }
     if (node.run !== undefined) {
-      item.command = { command: node.run, title: node.label };
+      item.command = { command: node.run, title: "Connect" };
     }
     return item;
   }
