@@ -6,7 +6,7 @@ import * as path from "node:path";
 import { test } from "node:test";
 import { StreamMessageReader, StreamMessageWriter, createMessageConnection, type MessageConnection } from "vscode-jsonrpc/node";
 import { BridgeLink } from "../src/bridge/bridgeLink";
-import { MAX_RESULT_CHARS, reviveArguments, toJson } from "../src/bridge/commandValues";
+import { MAX_DEPTH, MAX_NODES, MAX_RESULT_CHARS, reviveArguments, toJson } from "../src/bridge/commandValues";
 import { channelName, findChannel, listOutputFiles, readOutput } from "../src/bridge/outputFiles";
 import { SESSION_FILE, candidateFolders, checkSocket, parseSession, readSession } from "../src/bridge/sessionFile";
 import { SUPERVISOR, until } from "./scriptedPeer";
@@ -140,6 +140,25 @@ test("output channels are found by name and read by cursor", async () => {
   // The last lines that fit; a file that was begun anew is read from its start.
   assert.deepEqual(await readOutput(found, undefined, 8), { channel: "My Channel", text: "three\n", cursor: 14, dropped: 8 });
   assert.deepEqual(await readOutput(found, 0, 3), { channel: "My Channel", text: "one", cursor: 3, dropped: 0 });
+  // A character of several bytes is read when all of them are there: a cursor is never within one.
+  await writeFile(file, "ä€𝄞\n");
+  const parts: string[] = [];
+  for (let cursor = 0; parts.length < 20; ) {
+    const read = await readOutput(found, cursor, 5);
+    if (read.text === "") {
+      break;
+    }
+    parts.push(read.text);
+    cursor = read.cursor;
+  }
+  assert.deepEqual(parts, ["ä€", "𝄞\n"]);
+  assert.deepEqual((await readOutput(found, 0, 1)).text, "ä");
+  assert.deepEqual((await readOutput(found, 2, 2)).text, "€");
+  assert.equal((await readOutput(found, undefined, 6)).text, "𝄞\n");
+  await writeFile(file, Buffer.from("a€").subarray(0, 3));
+  assert.deepEqual(await readOutput(found, 0), { channel: "My Channel", text: "a", cursor: 1, dropped: 0 });
+  await writeFile(file, Buffer.from([0x61, 0xff, 0xe2, 0x62]));
+  assert.deepEqual(await readOutput(found, 0), { channel: "My Channel", text: "a\ufffd\ufffdb", cursor: 4, dropped: 0 });
   await writeFile(file, "new\n");
   assert.deepEqual(await readOutput(found, 14), { channel: "My Channel", text: "new\n", cursor: 4, dropped: 0 });
   assert.equal(findChannel(files, "none"), undefined);
@@ -165,6 +184,41 @@ test("any result becomes JSON within bounds", () => {
   assert.match(JSON.stringify(toJson(deep)), /deeper values were left out/);
   const shared = { x: 1 };
   check([shared, shared], [{ x: 1 }, { x: 1 }]);
-  assert.ok(String(toJson({ text: "x".repeat(2 * MAX_RESULT_CHARS) })).length < MAX_RESULT_CHARS + 20);
   assert.equal((toJson(Array(5_000).fill(0)) as unknown[]).length, 1_001);
+  check(new Uint8Array(500_000_000), "(500000000 bytes)");
+});
+
+/** A value in which the same object is reached by many ways, counting each visit. */
+function sharedValue(width: number, levels: number): { value: object; visits: () => number } {
+  let visits = 0;
+  const leaf = { toJSON: () => ++visits };
+  let value: object = leaf;
+  for (let level = 0; level < levels; level++) {
+    value = Array(width).fill(value);
+  }
+  return { value, visits: () => visits };
+}
+
+test("a result is bounded as a whole, however its objects are shared", () => {
+  const wide = sharedValue(1_000, 10);
+  const text = JSON.stringify(toJson(wide.value));
+  assert.ok(wide.visits() <= MAX_NODES, `${wide.visits()} visits`);
+  assert.ok(text.length <= MAX_RESULT_CHARS + 20 && text.includes("left out"), text.slice(-200));
+  const deep = sharedValue(2, 60);
+  toJson(deep.value);
+  assert.ok(deep.visits() <= 2 ** MAX_DEPTH);
+  // A tree whose nodes know their parents.
+  const parent: { name: string; children: object[] } = { name: "p", children: [] };
+  parent.children = Array.from({ length: 500 }, (_, at) => ({ at, parent, siblings: parent.children }));
+  assert.ok(JSON.stringify(toJson(parent)).length <= MAX_RESULT_CHARS + 20);
+});
+
+test("long texts, long names and wide objects are cut", () => {
+  const isBounded = (value: unknown) => assert.ok(JSON.stringify(toJson(value)).length <= 2 * MAX_RESULT_CHARS);
+  isBounded({ text: "x".repeat(2 * MAX_RESULT_CHARS) });
+  isBounded(Array(1_000).fill("y".repeat(10_000)));
+  isBounded({ ["n".repeat(2 * MAX_RESULT_CHARS)]: 1 });
+  isBounded("\u0000".repeat(MAX_RESULT_CHARS));
+  const huge = Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`k${at}`, at]));
+  isBounded(Array(1_000).fill(huge));
 });

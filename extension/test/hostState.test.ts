@@ -28,8 +28,6 @@ test("the reason of a relaunch is the change that made the window stale", () => 
   assert.equal(overview.pendingCause, undefined);
   overview = withWindow(overview, status({ generation: 3, launchId: "c", startedAt: 20 }), 21);
   assert.equal(overview.lastRelaunch?.because, "it was asked for");
-  overview = withWindow(overview, status({ generation: 4, relaunched: { because: "b.ts was removed" } }), 30);
-  assert.equal(overview.lastRelaunch?.because, "b.ts was removed");
 });
 
 test("the first launch is no relaunch, nor is a window that was found again", () => {

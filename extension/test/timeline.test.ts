@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionStatus, WindowStatus } from "../src/rpc/protocol";
 import { toChromeTrace } from "../src/timeline/chromeTrace";
-import { clockText, durationText, fitScale, panScale, ticksOf, toTime, toX, zoomScale } from "../src/timeline/timeScale";
+import { MAX_SPAN_MS, clockText, durationText, fitScale, panScale, ticksOf, toTime, toX, zoomScale } from "../src/timeline/timeScale";
 import { BUILD_LANE, EDIT_LANE, EMPTY_TIMELINE, LINK_LANE, MAX_ENTRIES, WINDOW_LANE, recordLink, recordSession, recordWindow, type Timeline } from "../src/timeline/timeline";
 
 const status = (fields: Partial<WindowStatus>): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, ...fields });
@@ -47,10 +47,23 @@ test("the same status again, and the same change again, add nothing", () => {
   assert.deepEqual(again.entries, timeline.entries);
 });
 
-test("the supervisor's own cause goes before what was seen", () => {
+test("a launch is named by how the window was brought up to date", () => {
   const before = recordWindow(EMPTY_TIMELINE, status({ launchId: "a", startedAt: 1 }), 2);
-  const after = recordWindow(before, status({ launchId: "b", generation: 2, startedAt: 10, relaunched: { because: "b.ts was removed" } }), 11);
-  assert.deepEqual(after.entries.find((it) => it.name === "launch 2")?.details, ["because b.ts was removed"]);
+  const after = recordWindow(before, status({ launchId: "a", generation: 2, startedAt: 1, refreshed: { by: "restartExtensionHost", tookMs: 9 } }), 11);
+  assert.deepEqual(lane(after, WINDOW_LANE), ["launch 1 1", "ready 1-…", "host restart 2 1"]);
+});
+
+test("a launch and its build count once, however often the connection is lost", () => {
+  let timeline = relaunchedOnce();
+  const counts = () => ["launch ", "build"].map((name) => timeline.entries.filter((it) => it.name.startsWith(name)).length);
+  assert.deepEqual(counts(), [2, 2 + 1]);
+  const last = timeline.window!;
+  for (let at = 20_000; at < 50_000; at += 10_000) {
+    timeline = recordLink(timeline, "lost", "it exited", at);
+    timeline = recordLink(timeline, "connected", "supervisor", at + 100);
+    timeline = recordWindow(timeline, { ...last, reconnected: true }, at + 200);
+  }
+  assert.deepEqual(counts(), [2, 2 + 1]);
 });
 
 test("a failed build has its last lines, and a window that closed its exit", () => {
@@ -142,6 +155,20 @@ test("ticks are round and do not overlap, whatever the span", () => {
   }
   const fitted = fitScale([], 100, 5_000);
   assert.ok(fitted.from < 5_000 && fitted.to > 5_000);
+});
+
+test("a file of another decade neither stretches the axis nor fills it with ticks", () => {
+  const now = Date.UTC(2026, 0, 1);
+  for (const far of [Date.UTC(1970, 0, 1), Date.UTC(1985, 9, 26), Date.UTC(2262, 0, 1), -8.64e15, 8.64e15, 1e300]) {
+    const scale = fitScale([far, now - 1_000, now], 800, now);
+    assert.ok(scale.from < now - 1_000 && scale.to > now && scale.to - scale.from < 60_000, String(far));
+  }
+  const week = fitScale([now - 6.2 * 86_400_000, now + 3_000_000], 800, now);
+  assert.ok(week.to - week.from <= MAX_SPAN_MS);
+  for (const span of [30 * 86_400_000, 41 * 365 * 86_400_000, 1e300]) {
+    assert.ok(ticksOf({ from: now - span, to: now, width: 800 }).length <= 10, String(span));
+  }
+  assert.ok(ticksOf({ from: 1e300, to: 1e300 + 50, width: 800 }).length <= 500);
 });
 
 test("durations and times are written for people", () => {

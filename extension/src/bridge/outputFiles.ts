@@ -6,7 +6,7 @@
  *     exthost1/publisher.extension/My Log.log                      created with { log: true }
  *     exthost1/remoteexthost.log                                   the extension host itself
  */
-import { open, readdir, stat } from "node:fs/promises";
+import { open, readdir, stat, type FileHandle } from "node:fs/promises";
 import * as path from "node:path";
 
 export interface OutputFile {
@@ -28,6 +28,8 @@ export interface OutputText {
 const MAX_FOLDERS = 500;
 export const DEFAULT_LIMIT = 16 * 1024;
 export const MAX_LIMIT = 256 * 1024;
+/** Of UTF-8. */
+const MAX_CHARACTER_BYTES = 4;
 
 /** The channels of an extension host, by its log folder; the ones that changed last come first. */
 export async function listOutputFiles(logFolder: string): Promise<OutputFile[]> {
@@ -55,7 +57,10 @@ export const channelName = (file: string): string => file.replace(/^\d+-/, "").r
 export const findChannel = (files: readonly OutputFile[], name: string): OutputFile | undefined =>
   files.find((it) => it.channel === name) ?? files.find((it) => it.channel.toLowerCase() === name.toLowerCase());
 
-/** At most `limit` bytes: from the cursor `since` on, without it the last ones. Whole lines, if there is one. */
+/**
+ * At most `limit` bytes: from the cursor `since` on, without it the last ones. Whole lines, if there is one, and always whole
+ * characters: the bytes of one that is not complete are left for the next call.
+ */
 export async function readOutput(output: OutputFile, since: number | undefined, limit = DEFAULT_LIMIT): Promise<OutputText> {
   const most = Math.min(Math.max(1, limit), MAX_LIMIT);
   const file = await open(output.file, "r");
@@ -64,16 +69,52 @@ export async function readOutput(output: OutputFile, since: number | undefined, 
     // A file that has become shorter has begun anew.
     const from = since === undefined || since > size ? undefined : since;
     const start = from ?? Math.max(0, size - most);
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(most, size - start)), 0, undefined, start);
-    let text = buffer.subarray(0, bytesRead);
+    const read = (length: number) => readBytes(file, start, Math.min(length, size - start));
+    let text = await read(most);
+    if (countIncompleteBytes(text) === text.length) {
+      // The limit is shorter than one character, which is read as a whole: else nothing would ever be.
+      text = await read(Math.max(most, MAX_CHARACTER_BYTES));
+    }
+    const end = start + text.length;
     let dropped = from === undefined ? start : 0;
     if (from === undefined && start > 0) {
       const line = text.indexOf(0x0a) + 1;
-      text = text.subarray(line);
-      dropped += line;
+      const hasWholeLine = line > 0 && line < text.length;
+      const left = hasWholeLine ? line : countContinuationBytes(text);
+      text = text.subarray(left);
+      dropped += left;
     }
-    return { channel: output.channel, text: text.toString("utf8"), cursor: start + bytesRead, dropped };
+    const incomplete = countIncompleteBytes(text);
+    text = text.subarray(0, text.length - incomplete);
+    return { channel: output.channel, text: text.toString("utf8"), cursor: end - incomplete, dropped };
   } finally {
     await file.close();
   }
+}
+
+async function readBytes(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, undefined, start);
+  return buffer.subarray(0, bytesRead);
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** How many bytes at the beginning are the rest of a character. */
+function countContinuationBytes(bytes: Uint8Array): number {
+  let count = 0;
+  while (count < MAX_CHARACTER_BYTES - 1 && isContinuation(bytes[count])) {
+    count++;
+  }
+  return count;
+}
+
+/** How many bytes at the end are the beginning of a character. */
+function countIncompleteBytes(bytes: Uint8Array): number {
+  let back = 1;
+  while (back < MAX_CHARACTER_BYTES && isContinuation(bytes[bytes.length - back])) {
+    back++;
+  }
+  const first = bytes[bytes.length - back] ?? 0;
+  const length = first >= 0xf0 && first < 0xf8 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  return first < 0xf8 && back < length ? back : 0;
 }

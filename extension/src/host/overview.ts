@@ -52,7 +52,7 @@ export function withWindow(overview: Overview, window: WindowStatus, now: number
   );
   const next: Overview = { ...overview, window };
   if (replaced) {
-    const because = window.relaunched?.because ?? overview.pendingCause ?? "it was asked for";
+    const because = overview.pendingCause ?? "it was asked for";
     next.lastRelaunch = { because, at: window.startedAt ?? now, generation: window.generation };
     delete next.pendingCause;
   } else if (newest !== undefined) {

@@ -11,6 +11,10 @@ export async function findServerProcesses(
   parent = process.pid,
   proc = "/proc",
 ): Promise<number[] | undefined> {
+  // No definition was given yet: nothing runs for it. Every process would end with the words of an empty command.
+  if (command.length === 0) {
+    return [];
+  }
   const entries = await readdir(proc).catch(() => undefined);
   const pids = entries?.filter((name) => /^[0-9]+$/.test(name)).map(Number);
   if (pids === undefined || pids.length === 0) {

@@ -28,13 +28,16 @@ export interface WindowExit {
   code?: number;
   signal?: number;
   at: number;
+  /** What was under way, and the last lines of its console and output. */
+  doing?: string[];
+  console?: string[];
+  output?: string;
 }
 
-/** What a page operation, or a relaunch, has replaced the window for. */
-export interface RelaunchNotice {
-  because: string;
-  buildMs?: number;
-  launchMs?: number;
+/** How the window was last brought up to date, since it was started. */
+export interface RefreshReport {
+  by: "relaunch" | "reload" | "restartExtensionHost";
+  tookMs: number;
 }
 
 /** The result of `window/status`, and the parameters of `window/didChangeState`. */
@@ -52,8 +55,7 @@ export interface WindowStatus {
   lastBuild?: BuildReport;
   sessions?: string[];
   exit?: WindowExit;
-  relaunched?: RelaunchNotice;
-  refreshed?: { by: string; tookMs: number };
+  refreshed?: RefreshReport;
   notes?: string[];
 }
 

@@ -10,13 +10,19 @@ export interface TimeScale {
 }
 
 const MIN_SPAN_MS = 50;
-const MAX_SPAN_MS = 7 * 24 * 3_600_000;
+export const MAX_SPAN_MS = 7 * 24 * 3_600_000;
+/** Of the longest span, so that the room at its sides is within it, too. */
+const MAX_FIT_BEFORE_MS = 0.9 * MAX_SPAN_MS;
+const MAX_FIT_AFTER_MS = 3_600_000;
 /** Steps between ticks, in milliseconds. */
 const STEPS = [
   10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000,
   1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 86_400_000,
 ];
+const DAY_MS = 86_400_000;
 const MIN_TICK_PX = 90;
+/** On the widest screen there are fewer. */
+const MAX_TICKS = 500;
 
 export const toX = ({ from, to, width }: TimeScale, time: number): number => ((time - from) / (to - from)) * width;
 
@@ -35,22 +41,28 @@ export function panScale(scale: TimeScale, pixels: number): TimeScale {
   return { ...scale, from: scale.from - shift, to: scale.to - shift };
 }
 
-/** All of these times, with some room at both sides. */
+/**
+ * All of these times that are near `now`, with some room at both sides: the time of a file may be decades away, and would
+ * make one pixel of everything else.
+ */
 export function fitScale(times: readonly number[], width: number, now: number): TimeScale {
-  const first = times.length > 0 ? Math.min(...times) : now - 60_000;
-  const last = Math.max(now, ...times);
+  const near = times.filter((it) => it >= now - MAX_FIT_BEFORE_MS && it <= now + MAX_FIT_AFTER_MS);
+  const first = near.length > 0 ? Math.min(now, ...near) : now - 60_000;
+  const last = Math.max(now, ...near);
   const room = Math.max(500, (last - first) * 0.03);
   return { from: first - room, to: last + room, width };
 }
 
 export function ticksOf(scale: TimeScale): { time: number; label: string }[] {
   const perTick = ((scale.to - scale.from) * MIN_TICK_PX) / scale.width;
-  const step = STEPS.find((it) => it >= perTick) ?? 86_400_000;
-  const ticks = [];
-  for (let time = Math.ceil(scale.from / step) * step; time <= scale.to; time += step) {
-    ticks.push({ time, label: clockText(time, step) });
-  }
-  return ticks;
+  const step = STEPS.find((it) => it >= perTick) ?? Math.ceil(perTick / DAY_MS) * DAY_MS;
+  const first = Math.ceil(scale.from / step) * step;
+  // By their number: a step is lost in a time that is far enough away.
+  const count = Math.min(MAX_TICKS, Math.floor((scale.to - first) / step) + 1);
+  return Array.from({ length: count > 0 ? count : 0 }, (_, at) => {
+    const time = first + at * step;
+    return { time, label: clockText(time, step) };
+  });
 }
 
 /** The local time of day, as precise as the step. */

@@ -85,6 +85,10 @@ function recordBuild(draft: Draft, status: WindowStatus, before: WindowStatus | 
   if (!build?.endedAt || build.endedAt === before?.lastBuild?.endedAt) {
     return;
   }
+  // After a reconnect it is reported anew.
+  if (draft.has((it) => it.lane === BUILD_LANE && it.end === build.endedAt)) {
+    return;
+  }
   const lines = build.tail.trimEnd().split("\n").filter((line) => line !== "");
   draft.add({
     lane: BUILD_LANE,
@@ -98,8 +102,12 @@ function recordBuild(draft: Draft, status: WindowStatus, before: WindowStatus | 
 
 function recordLaunch(draft: Draft, status: WindowStatus, before: WindowStatus | undefined, cause: string | undefined): void {
   const start = status.startedAt ?? 0;
-  const because = status.relaunched?.because ?? cause;
-  const details = [...(because !== undefined && before !== undefined ? [`because ${because}`] : []), ...windowDetails(status)];
+  // After a reconnect it is reported anew, without what is known of its refresh.
+  const isSame = (it: TimelineEntry) => it.lane === WINDOW_LANE && it.tone === "mark" && it.start === start;
+  if (draft.has((it) => isSame(it) && it.name.endsWith(` ${status.generation}`))) {
+    return;
+  }
+  const details = [...(cause !== undefined && before !== undefined ? [`because ${cause}`] : []), ...windowDetails(status)];
   draft.add({ lane: WINDOW_LANE, name: `${launchName(status)} ${status.generation}`, tone: "mark", start, end: start, details });
 }
 
