@@ -44,9 +44,7 @@ async function runWindowOperation(host: TetherHost, method: string, title: strin
   return showProgress(`Tether: ${title}`, async (report, token) => {
     const listener = connection.onProgress(report);
     try {
-      const status = await connection.request<WindowStatus>(method, {}, { timeoutMs: "none", token });
-      host.state.takeWindow(status);
-      return status;
+      return await host.state.requestWindow(connection, method, { timeoutMs: "none", token });
     } catch (error) {
       if (token.isCancellationRequested) {
         return undefined;

@@ -79,13 +79,86 @@ test("a connection is followed: window, sessions with the place of their stops, 
   state.dispose();
 });
 
-test("a window that is stopped by request, or replaced, is released and not closed", () => {
-  const { state, inputs } = hostState();
-  state.takeWindow(status());
-  state.takeWindow(status({ launchId: "b", generation: 2 }));
-  state.takeWindow(status({ state: "stopping", launchId: "b", generation: 2 }));
-  state.takeWindow({ state: "absent", generation: 2, reconnected: false, stale: false });
-  assert.deepEqual(inputs.map((it) => ("id" in it ? `${it.kind} ${it.id}` : it.kind)), ["opened launch a", "opened launch b", "released launch a", "released launch b"]);
+/** A state that follows a scripted supervisor, whose window has this status at first. */
+async function followed(first: WindowStatus, known = hostState()) {
+  const answers = { status: () => Promise.resolve(first) };
+  const peer = scriptedPeer({ "window/status": () => answers.status(), "debug/status": () => ({ sessions: [] }), "breakpoint/list": () => ({ breakpoints: [] }) });
+  const connection = await openTo(peer);
+  known.state.setLink(CONNECTED);
+  await known.state.follow(connection);
+  /** Resolves when the notification has been taken up. */
+  const notify = async (next: WindowStatus) => {
+    await peer.rpc.sendNotification("window/didChangeState", next);
+    // Answered after the notification before it.
+    await connection.request("debug/status");
+  };
+  const heard = () => known.inputs.map((it) => ("id" in it ? `${it.kind} ${it.id}` : it.kind));
+  return { ...known, peer, connection, notify, answers, heard };
+}
+
+const ABSENT: WindowStatus = { state: "absent", generation: 2, reconnected: false, stale: false };
+
+test("a window that is stopped by request, or replaced, is released and not closed", async () => {
+  const { notify, heard, connection } = await followed(status());
+  await notify(status({ launchId: "b", generation: 2 }));
+  await notify(status({ state: "stopping", launchId: "b", generation: 2 }));
+  await notify(ABSENT);
+  assert.deepEqual(heard(), ["opened launch a", "opened launch b", "released launch a", "released launch b"]);
+  connection.dispose();
+});
+
+test("a window is released when its folder is left, and when its connection is given up", async () => {
+  const first = await followed(status());
+  first.connection.dispose();
+  first.state.setLink({ kind: "idle" });
+  const second = await followed(status({ launchId: "b" }), first);
+  await second.notify(status({ state: "exited", launchId: "b" }));
+  assert.deepEqual(second.heard(), ["opened launch a", "released launch a", "opened launch b", "closed launch b"]);
+  const third = await followed(status({ launchId: "c" }), first);
+  third.state.setLink({ kind: "lost", reason: "it exited", retryAt: 1 });
+  assert.equal(third.heard().at(-1), "opened launch c");
+  third.state.setLink({ kind: "lost", reason: "it exited" });
+  assert.equal(third.heard().at(-1), "released launch c");
+  [second, third].forEach((it) => it.connection.dispose());
+});
+
+test("a window that is found again stays open, and one that has closed meanwhile is closed", async () => {
+  const first = await followed(status());
+  const lose = () => {
+    first.state.setLink({ kind: "lost", reason: "it exited", retryAt: 1 });
+    first.state.setLink({ kind: "connecting" });
+  };
+  lose();
+  const second = await followed(status({ reconnected: true }), first);
+  assert.deepEqual(second.heard(), ["opened launch a"]);
+  lose();
+  const third = await followed(status({ state: "exited" }), first);
+  assert.deepEqual(third.heard(), ["opened launch a", "closed launch a"]);
+  [first, second, third].forEach((it) => it.connection.dispose());
+});
+
+test("a status that is older than what is shown is dropped", async () => {
+  const { state, notify, answers, connection, heard } = await followed(status());
+  let respond: (status: WindowStatus) => void = () => undefined;
+  answers.status = () => new Promise((resolve) => (respond = resolve));
+  const overtaken = state.requestWindow(connection, "window/status");
+  await until("it was asked", () => respond.length === 1);
+  await notify(status({ state: "building" }));
+  respond(status({ state: "stale" }));
+  assert.equal((await overtaken).state, "stale");
+  assert.equal(state.overview.window?.state, "building");
+  await notify(status({ launchId: "b", generation: 2 }));
+  await notify(status({ state: "stale", generation: 1 }));
+  assert.deepEqual([state.overview.window?.generation, heard()], [2, ["opened launch a", "opened launch b", "released launch a"]]);
+  // One that nothing has overtaken is taken up, and so is that of a later launch.
+  answers.status = async () => status({ state: "stale", launchId: "b", generation: 2 });
+  await state.requestWindow(connection, "window/status");
+  assert.equal(state.overview.window?.state, "stale");
+  // That of another folder's supervisor is not.
+  const other = await followed(status({ launchId: "c", generation: 7 }), { ...hostState(), state });
+  await state.requestWindow(connection, "window/status");
+  assert.equal(state.overview.window?.launchId, "c");
+  [connection, other.connection].forEach((it) => it.dispose());
 });
 
 test("a session that is the only one comes without a list, and a failed request is logged", async () => {

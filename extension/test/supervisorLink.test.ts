@@ -7,6 +7,7 @@ import { MISSING_PROGRAM, findProgram } from "../src/host/findProgram";
 import type { LinkState } from "../src/host/overview";
 import { connectThroughProgram } from "../src/host/rpcProcess";
 import { SupervisorLink, type SupervisorLinkPorts } from "../src/host/supervisorLink";
+import type { SupervisorConnection } from "../src/rpc/supervisorConnection";
 import { SupervisorError } from "../src/rpc/supervisorError";
 import { CLIENT, openTo, scriptedPeer, until, type ScriptedPeer } from "./scriptedPeer";
 
@@ -51,7 +52,7 @@ test("a supervisor that was replaced is connected to again while there is a wind
   await link.connect();
   peers[0]!.toClient.destroy();
   await until("it is connected again", () => count() === 2);
-  assert.deepEqual(kinds(), ["connecting", "connected", "lost", "connecting", "lost", "lost", "connecting", "lost", "lost", "connecting", "connected"]);
+  assert.deepEqual(kinds(), ["connecting", "connected", "lost", "connecting", "lost", "connecting", "lost", "connecting", "connected"]);
   link.dispose();
 });
 
@@ -70,6 +71,55 @@ test("a link that is disconnected on purpose stays so", async () => {
   link.disconnect();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual([kinds(), link.current], [["connecting", "connected"], undefined]);
+});
+
+test("a connection that was being opened for the former folder is closed, and not joined", async () => {
+  const opened: { resolve: (connection: SupervisorConnection) => void; reject: (error: Error) => void }[] = [];
+  const { link, states, count } = linkTo(() => new Promise((resolve, reject) => opened.push({ resolve, reject })));
+  const former = link.connect();
+  former.catch(() => undefined);
+  link.disconnect();
+  const present = link.connect();
+  const [old, own] = [await openTo(scriptedPeer()), await openTo(scriptedPeer())];
+  opened[1]!.resolve(own);
+  assert.equal(await present, own);
+  opened[0]!.resolve(old);
+  await assert.rejects(former, /another folder or program was chosen meanwhile/);
+  let isClosed = false;
+  old.onClose(() => (isClosed = true));
+  assert.deepEqual([isClosed, link.current, count(), states.at(-1)?.kind], [true, own, 1, "connected"]);
+  link.dispose();
+});
+
+test("what fails for the former folder is not shown as the state of the present one", async () => {
+  let reject: (error: Error) => void = () => undefined;
+  const { link, kinds } = linkTo(() => new Promise((_, no) => (reject = no)));
+  const former = link.connect();
+  former.catch(() => undefined);
+  link.disconnect();
+  reject(new Error("refused"));
+  await assert.rejects(former, /refused/);
+  assert.deepEqual(kinds(), ["connecting"]);
+});
+
+test("a link that is given up while it looks for a window does not connect again", async () => {
+  let answer: (hasWindow: boolean) => void = () => undefined;
+  const states: LinkState[] = [];
+  const peer = scriptedPeer();
+  const link = new SupervisorLink({
+    open: () => openTo(peer),
+    hasWindow: () => new Promise((resolve) => (answer = resolve)),
+    onState: (state) => states.push(state),
+    onConnected: () => undefined,
+    log: () => undefined,
+  });
+  await link.connect();
+  peer.toClient.destroy();
+  await until("it looks for a window", () => answer.length === 1);
+  link.disconnect();
+  answer(true);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(states.map((it) => it.kind), ["connecting", "connected"]);
 });
 
 test("a missing program is told apart from a lost connection", async () => {

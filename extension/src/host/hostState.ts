@@ -3,7 +3,7 @@
  * of the supervisor's window. Knows nothing of VS Code.
  */
 import { isLive, type Breakpoint, type SessionStatus, type WindowStatus } from "../rpc/protocol";
-import type { SupervisorConnection } from "../rpc/supervisorConnection";
+import type { RequestOptions, SupervisorConnection } from "../rpc/supervisorConnection";
 import { toSupervisorError } from "../rpc/supervisorError";
 import { EMPTY_TIMELINE, recordLink, recordSession, recordWindow, type Timeline } from "../timeline/timeline";
 import type { CloseWatchInput } from "./closeWatch";
@@ -33,6 +33,10 @@ export class HostState {
   overview: Overview = EMPTY_OVERVIEW;
   timeline: Timeline = EMPTY_TIMELINE;
   private connection: SupervisorConnection | undefined;
+  /** The window that the close watch counts as open. */
+  private openWindow: string | undefined;
+  /** How many notifications of the window's state this connection has sent. */
+  private windowNotifications = 0;
   private breakpointTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly ports: HostStatePorts) {}
@@ -47,19 +51,29 @@ export class HostState {
       this.timeline = recordLink(this.timeline, "connected", `supervisor ${link.version}, process ${link.pid}`, Date.now());
     }
     this.overview = withLink(this.overview, link);
+    // A lost connection is opened again, and its window found, or found to have closed. Otherwise nobody looks any more.
+    const isFollowed = link.kind === "connected" || link.kind === "connecting" || (link.kind === "lost" && link.retryAt !== undefined);
+    if (!isFollowed) {
+      this.connection = undefined;
+      this.setOpenWindow(undefined, "released");
+    }
     this.ports.onDidChange();
   }
 
   /** Follows this connection; what an earlier one still sends does not count. */
   async follow(connection: SupervisorConnection): Promise<void> {
     this.connection = connection;
+    this.windowNotifications = 0;
     const listen = <T>(method: string, take: (value: T) => void) =>
       connection.onNotification(method, (params) => {
         if (this.connection === connection && typeof params === "object" && params !== null) {
           take(params as T);
         }
       });
-    listen<WindowStatus>("window/didChangeState", (status) => this.takeWindow(status));
+    listen<WindowStatus>("window/didChangeState", (status) => {
+      this.windowNotifications++;
+      this.takeWindow(status);
+    });
     listen<SessionStatus>("debug/didChangeState", (session) => {
       this.takeSession(session);
       void this.refreshSession(session);
@@ -76,18 +90,44 @@ export class HostState {
     }
   }
 
-  takeWindow(status: WindowStatus): void {
+  /**
+   * Sends a request whose result is the window's status, and takes the status up. It was read before it is sent: one that
+   * a notification has overtaken is older than what is shown, and so is one of a former connection.
+   */
+  async requestWindow(connection: SupervisorConnection, method: string, options?: RequestOptions): Promise<WindowStatus> {
+    const before = this.windowNotifications;
+    const status = await connection.request<WindowStatus>(method, {}, options);
+    const isOvertaken = this.windowNotifications !== before && status.generation <= (this.overview.window?.generation ?? 0);
+    if (this.connection === connection && !isOvertaken) {
+      this.takeWindow(status);
+    }
+    return status;
+  }
+
+  private takeWindow(status: WindowStatus): void {
+    if (status.generation < (this.overview.window?.generation ?? 0)) {
+      return;
+    }
     const now = Date.now();
-    const [before, after] = [tetheredWindowId(this.overview.window), tetheredWindowId(status)];
     this.timeline = recordWindow(this.timeline, status, now);
     this.overview = withWindow(this.overview, status, now);
-    if (after !== undefined && after !== before) {
-      this.ports.onWindow({ kind: "opened", id: after });
-    }
-    if (before !== undefined && after !== before) {
-      this.ports.onWindow({ kind: status.state === "exited" ? "closed" : "released", id: before });
-    }
+    this.setOpenWindow(tetheredWindowId(status), status.state === "exited" ? "closed" : "released");
     this.ports.onDidChange();
+  }
+
+  /** `end`: what has become of the window that was open. */
+  private setOpenWindow(id: string | undefined, end: "closed" | "released"): void {
+    const before = this.openWindow;
+    if (id === before) {
+      return;
+    }
+    this.openWindow = id;
+    if (id !== undefined) {
+      this.ports.onWindow({ kind: "opened", id });
+    }
+    if (before !== undefined) {
+      this.ports.onWindow({ kind: end, id: before });
+    }
   }
 
   dispose(): void {
@@ -101,9 +141,9 @@ export class HostState {
   }
 
   private async refreshWindow(): Promise<void> {
-    const status = await this.request<WindowStatus>("window/status");
-    if (status !== undefined) {
-      this.takeWindow(status);
+    const { connection } = this;
+    if (connection !== undefined) {
+      await this.requestWindow(connection, "window/status").catch((error) => this.logFailure("window/status", error));
     }
   }
 
@@ -141,8 +181,12 @@ export class HostState {
       const result = await connection?.request<T>(method, params);
       return this.connection === connection ? result : undefined;
     } catch (error) {
-      this.ports.log(`${method} failed: ${toSupervisorError(error).message}`);
+      this.logFailure(method, error);
       return undefined;
     }
+  }
+
+  private logFailure(method: string, error: unknown): void {
+    this.ports.log(`${method} failed: ${toSupervisorError(error).message}`);
   }
 }

@@ -28,6 +28,8 @@ export class SupervisorLink {
   private opening: Promise<SupervisorConnection> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private isDisposed = false;
+  /** Rises when the link is given up: what was begun before, for another folder or program perhaps, does not count. */
+  private epoch = 0;
 
   constructor(private readonly ports: SupervisorLinkPorts) {}
 
@@ -43,15 +45,14 @@ export class SupervisorLink {
     if (this.connection !== undefined) {
       return this.connection;
     }
-    this.opening ??= this.open().finally(() => {
-      this.opening = undefined;
-    });
-    return this.opening;
+    return this.joinOpening("report");
   }
 
-  /** Closes the connection, and does not connect again by itself. */
+  /** Closes the connection, also one that is being opened, and does not connect again by itself. */
   disconnect(): void {
     clearTimeout(this.timer);
+    this.epoch++;
+    this.opening = undefined;
     const connection = this.connection;
     this.connection = undefined;
     connection?.dispose();
@@ -62,8 +63,22 @@ export class SupervisorLink {
     this.disconnect();
   }
 
-  private async open(): Promise<SupervisorConnection> {
+  private joinOpening(failures: "report" | "retry"): Promise<SupervisorConnection> {
+    if (this.opening !== undefined) {
+      return this.opening;
+    }
+    const opening = this.open(failures).finally(() => {
+      if (this.opening === opening) {
+        this.opening = undefined;
+      }
+    });
+    this.opening = opening;
+    return opening;
+  }
+
+  private async open(failures: "report" | "retry"): Promise<SupervisorConnection> {
     clearTimeout(this.timer);
+    const { epoch } = this;
     this.ports.onState({ kind: "connecting" });
     let connection: SupervisorConnection;
     try {
@@ -71,12 +86,15 @@ export class SupervisorLink {
     } catch (error) {
       const { message: reason, kind } = toSupervisorError(error);
       this.ports.log(`cannot connect to the supervisor: ${reason}`);
-      this.ports.onState({ kind: kind === MISSING_PROGRAM ? "missing" : "lost", reason });
+      if (this.epoch === epoch && (failures === "report" || kind === MISSING_PROGRAM)) {
+        this.ports.onState({ kind: kind === MISSING_PROGRAM ? "missing" : "lost", reason });
+      }
       throw error;
     }
-    if (this.isDisposed) {
+    if (this.epoch !== epoch) {
       connection.dispose();
-      throw new SupervisorError("the extension is being deactivated", "cancelled");
+      const why = this.isDisposed ? "the extension is being deactivated" : "another folder or program was chosen meanwhile";
+      throw new SupervisorError(why, "cancelled");
     }
     const { version, pid, workspace } = connection.supervisor;
     this.ports.log(`connected to the supervisor ${version}, process ${pid}, of ${workspace}`);
@@ -87,24 +105,30 @@ export class SupervisorLink {
       if (this.connection === connection) {
         this.connection = undefined;
         this.ports.log(`disconnected: ${reason}`);
-        void this.reconnect(reason, 0);
+        void this.reconnect(reason, 0, this.epoch);
       }
     });
     return connection;
   }
 
-  private async reconnect(reason: string, attempt: number): Promise<void> {
-    if (!(await this.ports.hasWindow())) {
+  private async reconnect(reason: string, attempt: number, epoch: number): Promise<void> {
+    const hasWindow = await this.ports.hasWindow();
+    // It was given up, or connected on request, while this was found out.
+    if (this.epoch !== epoch || this.connection !== undefined || this.opening !== undefined) {
+      return;
+    }
+    if (!hasWindow) {
       this.ports.onState({ kind: "idle" });
       return;
     }
     const delay = RETRY_DELAYS_MS[attempt];
     this.ports.onState({ kind: "lost", reason, ...(delay !== undefined && { retryAt: Date.now() + delay }) });
-    if (delay === undefined || this.isDisposed || this.connection !== undefined) {
+    if (delay === undefined) {
       return;
     }
+    clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      this.connect().catch((error) => this.reconnect(toSupervisorError(error).message, attempt + 1));
+      this.joinOpening("retry").catch((error) => this.reconnect(toSupervisorError(error).message, attempt + 1, epoch));
     }, delay);
   }
 }
