@@ -2,19 +2,23 @@
 import * as vscode from "vscode";
 import { reviveArguments, toJson } from "../bridge/commandValues";
 import type { RequestHandlers } from "../rpc/supervisorConnection";
+import { Turns, chooseTask, runToEnd, type TaskFacts } from "./taskRun";
 
 export interface HostRequestPorts {
+  /** The folder whose supervisor sends the requests. */
+  folder(): vscode.WorkspaceFolder | undefined;
   /** Decides about the server: a debug window that is open keeps it. */
   stopServer(reason: string): Promise<{ stopped: boolean; outcome: string }>;
   log(line: string): void;
 }
 
 export function hostRequests(ports: HostRequestPorts): RequestHandlers {
+  const turns = new Turns();
   return {
     "host/runTask": async (params) => {
       const name = stringField(params, "name");
       ports.log(`the supervisor runs the task ${name}`);
-      return { exitCode: await runTask(name) };
+      return { exitCode: await runTask(name, ports.folder(), turns) };
     },
     "host/executeCommand": async (params) => {
       const command = stringField(params, "command");
@@ -40,33 +44,21 @@ function stringField(params: unknown, field: string): string {
   return value;
 }
 
-/** Runs a task by its name, or as `source: name`, to its end. The result is its exit code, if it has a process. */
-async function runTask(name: string): Promise<number | null> {
-  const tasks = await vscode.tasks.fetchTasks();
-  const task = tasks.find((it) => it.name === name) ?? tasks.find((it) => `${it.source}: ${it.name}` === name);
-  if (task === undefined) {
-    throw new Error(`there is no task ${name}; there are: ${tasks.map((it) => it.name).slice(0, 20).join(", ") || "none"}`);
-  }
-  const subscriptions: vscode.Disposable[] = [];
-  try {
-    const ended = new Promise<number | null>((resolve) => {
-      let exitCode: number | null = null;
-      // Registered before it is started. The end of the process comes before that of the task.
-      subscriptions.push(
-        vscode.tasks.onDidEndTaskProcess((event) => {
-          if (isSameTask(event.execution.task, task)) {
-            exitCode = event.exitCode ?? null;
-          }
-        }),
-        vscode.tasks.onDidEndTask((event) => isSameTask(event.execution.task, task) && resolve(exitCode)),
-      );
-    });
-    await vscode.tasks.executeTask(task);
-    return await ended;
-  } finally {
-    subscriptions.forEach((it) => it.dispose());
-  }
+/** Runs a task of the folder by its name to its end. The result is its exit code, if it has a process. */
+async function runTask(name: string, folder: vscode.WorkspaceFolder | undefined, turns: Turns): Promise<number | null> {
+  const tasks = (await vscode.tasks.fetchTasks()).map((task) => ({ task, ...factsOf(task) }));
+  const { task, ...facts } = chooseTask(tasks, name, folder?.uri.toString());
+  // VS Code asks its user what to do with a task that is started twice.
+  return turns.run(JSON.stringify(facts), () =>
+    runToEnd<vscode.TaskExecution>({
+      onDidEndProcess: (listener) => vscode.tasks.onDidEndTaskProcess((it) => listener(it.execution, it.exitCode)),
+      onDidEnd: (listener) => vscode.tasks.onDidEndTask((it) => listener(it.execution)),
+      start: async () => vscode.tasks.executeTask(task),
+    }),
+  );
 }
 
-const isSameTask = (a: vscode.Task, b: vscode.Task): boolean =>
-  a.name === b.name && a.source === b.source && JSON.stringify(a.definition) === JSON.stringify(b.definition);
+function factsOf({ name, source, scope, isBackground }: vscode.Task): TaskFacts {
+  const folder = typeof scope === "object" ? scope.uri.toString() : undefined;
+  return { name, source, folder, isBackground };
+}

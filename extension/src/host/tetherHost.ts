@@ -184,11 +184,11 @@ export class TetherHost implements vscode.Disposable {
   }
 
   private async openConnection(): Promise<SupervisorConnection> {
-    const { program, folder } = await this.resolve();
+    const { program, folder, workspaceFolder } = await this.resolve();
     const capabilities = { didChangeState: true, startDebugSession: true, terminateDebugSession: true, host: true };
     const handlers = {
       ...this.remoteSessions.handlers(),
-      ...hostRequests({ stopServer: (reason) => this.stopServerOnRequest(reason), log: (line) => this.log.info(line) }),
+      ...hostRequests({ folder: () => workspaceFolder, stopServer: (reason) => this.stopServerOnRequest(reason), log: (line) => this.log.info(line) }),
     };
     // The version is the program's: one of the extension's would make a supervisor of another version exit.
     const client = { name: "vscode", role: "host" as const, capabilities };
