@@ -1,22 +1,31 @@
-//! Runs the registries' ordinary clients with a deadline; their output is part of the error when they fail.
+//! Runs outside programs, such as the registries' ordinary clients, with a deadline and a bound on their output, which is
+//! part of the error when they fail.
 //!
-//! They run in our own process group, so that Ctrl-C at a terminal ends them too. Does not depend on what is installed.
+//! Never in the folder of the caller: npm reads its `.npmrc`, Python takes modules from it, Go and rustup choose toolchains
+//! by its files. They run in our own process group, so that Ctrl-C at a terminal ends them too. Does not depend on what is
+//! installed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::tool_status::cache_folder;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::path_lookup::{find_on_path, is_program};
 use crate::process::clean_environment;
 
 /// How long one step of an installation may take on a slow network.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// How much of a stream is kept, in bytes; the rest is read and dropped.
+const MAX_OUTPUT: u64 = 1 << 20;
 /// How much of a failed command's output an error shows.
 const TAIL_LINES: usize = 20;
 /// What npm and pip print when they cannot reach their registry.
@@ -49,7 +58,7 @@ pub async fn run_quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, loc
     Err(if OFFLINE.iter().any(|word| printed.contains(word)) { error.hint(offline_hint(argv)) } else { error })
 }
 
-/// Runs a short command and returns its stdout, trimmed.
+/// Runs a short command in an empty folder and returns its stdout, trimmed.
 pub async fn read_output<S: AsRef<OsStr>>(argv: &[S], deadline: Duration) -> Result<String> {
     let output = run_bounded(argv, None, Stdio::null(), deadline).await?;
     let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -72,13 +81,45 @@ async fn run_bounded<S: AsRef<OsStr>>(
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(environment).stdin(stdin).kill_on_drop(true);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    folder.map(|folder| command.current_dir(folder));
-    let child = command.spawn().doing(|| format!("cannot start `{}`", display_argv(argv)))?;
-    match timeout(deadline, child.wait_with_output()).await {
-        Ok(output) => output.doing(|| format!("cannot run `{}`", display_argv(argv))),
+    let empty = match folder {
+        Some(_) => None,
+        None => Some(create_empty_folder().doing(|| format!("cannot make a folder for `{}`", display_argv(argv)))?),
+    };
+    command.current_dir(folder.or(empty.as_ref().map(TempDir::path)).unwrap_or(Path::new("/")));
+    let mut child = command.spawn().doing(|| format!("cannot start `{}`", display_argv(argv)))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let ended = async { tokio::try_join!(child.wait(), read_bounded(stdout), read_bounded(stderr)) };
+    match timeout(deadline, ended).await {
+        Ok(ended) => {
+            let (status, stdout, stderr) = ended.doing(|| format!("cannot run `{}`", display_argv(argv)))?;
+            Ok(Output { status, stdout, stderr })
+        }
         Err(_) => Err(Error::new(ErrorKind::TimedOut, format!("`{}` has not ended", display_argv(argv)))
             .because(format!("it was stopped after {}", humantime::format_duration(deadline)))),
     }
+}
+
+/// A new folder of ours, in which no program finds files of anybody else. Its package.json keeps npm from looking above it.
+fn create_empty_folder() -> std::io::Result<TempDir> {
+    let private = || -> std::io::Result<TempDir> {
+        let ours = cache_folder().map_err(std::io::Error::other)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&ours)?;
+        tempfile::Builder::new().prefix("run-").tempdir_in(ours)
+    };
+    // Where we have no folder, as in a read-only home.
+    let folder = private().or_else(|_| tempfile::tempdir())?;
+    std::fs::write(folder.path().join("package.json"), "{}\n")?;
+    Ok(folder)
+}
+
+/// The first [`MAX_OUTPUT`] bytes of a stream, which is read to its end: a program that prints more must not block.
+async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    if let Some(mut stream) = stream {
+        (&mut stream).take(MAX_OUTPUT).read_to_end(&mut kept).await?;
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+    }
+    Ok(kept)
 }
 
 /// The path of the program. Errors: [`ErrorKind::MissingTool`], without a hint: the caller knows what installs it.
@@ -137,6 +178,22 @@ mod tests {
             .await;
         check(&["no-such-program-here"], ErrorKind::MissingTool, &["cannot run no-such-program-here", "on PATH"]).await;
         check(&["/no/such/program"], ErrorKind::MissingTool, &["cannot run /no/such/program"]).await;
+    }
+
+    #[tokio::test]
+    async fn a_short_command_runs_in_an_empty_folder_of_ours_which_is_removed() {
+        let second = Duration::from_secs(20);
+        let printed = read_output(&["sh", "-c", "pwd; ls -A"], second).await.unwrap();
+        let (folder, files) = printed.split_once('\n').unwrap();
+        assert_ne!(Path::new(folder), std::env::current_dir().unwrap());
+        assert_eq!((files, Path::new(folder).exists()), ("package.json", false));
+    }
+
+    #[tokio::test]
+    async fn the_output_of_a_command_is_bounded_and_read_to_its_end() {
+        let endless = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero >&2; echo end";
+        let printed = read_output(&["sh", "-c", endless], Duration::from_secs(60)).await.unwrap();
+        assert_eq!(printed.len() as u64, MAX_OUTPUT);
     }
 
     #[tokio::test]

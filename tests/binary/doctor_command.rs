@@ -213,3 +213,20 @@ fn a_supervisor_whose_binary_was_replaced_is_reported() {
     install();
     finding(&doctor(&sandbox).ok().json(), "warning", &["its program has been replaced", "tether shutdown"]);
 }
+
+#[test]
+fn programs_are_probed_outside_of_the_workspace_whose_files_could_change_what_they_do() {
+    let probed = "import sys\nprint('99.0 of the workspace')\n";
+    let sandbox =
+        Sandbox::with(&[("pip.py", probed), ("ensurepip.py", "def version(): return '99.0'\n"), ("venv.py", "")]);
+    // npm reads it to its end, or for ever.
+    rustix::fs::mknodat(rustix::fs::CWD, sandbox.path(".npmrc"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut command = sandbox.command(["doctor", "--json"]);
+    command.current_dir(sandbox.path(""));
+    let output = crate::support::run_command(command);
+    let text = &output.stdout;
+    assert!(!text.contains("99.0"), "{text}");
+    let tools: Vec<&str> = text.split('"').filter(|part| part.starts_with("npm ")).collect();
+    assert!(!text.contains("has not ended"), "{text}");
+    assert!(tools.iter().any(|it| it.starts_with("npm ") && it.contains('(')), "npm was probed: {text}");
+}
