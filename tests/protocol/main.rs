@@ -4,6 +4,7 @@
 
 mod editor_connections;
 mod editor_sessions;
+mod extension_types;
 mod joined_editor_errors;
 mod mcp_errors;
 mod scripted_adapter;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::bounded_answer::bound_answer;
 use crate::api::protocol::{ClientRole, InitializeParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, LAUNCH_ID};
@@ -26,12 +27,12 @@ pub struct ConnectedEditor {
 }
 
 impl ConnectedEditor {
-    /// Sends a request, and waits for the result at most until the deadline; then the request is cancelled. Errors:
+    /// Sends a request, and waits for the result, which is bounded, at most until the deadline; then the request is cancelled. Errors:
     /// [`ErrorKind::TimedOut`], the editor's own error, or the end of its connection.
     pub async fn send_request(&self, method: &str, params: &Value, deadline: Duration) -> Result<Value> {
         let name = &self.client.name;
         match timeout(deadline, self.peer.call(method, params)).await {
-            Ok(Ok(result)) => Ok(result),
+            Ok(Ok(result)) => Ok(bound_answer(result)),
             Ok(Err(CallError::Failed(error))) => {
                 Err(Error::other(format!("{method} failed in {name}")).because(error.message))
             }

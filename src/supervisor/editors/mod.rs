@@ -4,6 +4,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `connected_editors` | the table of connected editors, hosts and window bridges; a request with a deadline to one |
+//! | `bounded_answer` | bounds what they answer with |
 //! | `methods` | the methods that are no operations of the API |
 //! | `loopback_listener` | a port for one connection of our own user, for a limited time |
 //! | `debugger_start` | `debugger/start`: parameters, and what they mean |
@@ -17,6 +18,7 @@
 //!
 //! Does not depend on what a debug adapter says.
 
+mod bounded_answer;
 pub(super) mod connected_editors;
 mod debugger_join;
 mod debugger_start;
