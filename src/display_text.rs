@@ -43,6 +43,11 @@ pub fn mark_lines(text: &str) -> String {
     mark_breaks(&format!("\n{}", text.trim_end()))[1..].to_owned()
 }
 
+/// Text that an editor may show as a notification, where VS Code makes links of `[label](command:…)`: it has none.
+pub fn break_links(text: &str) -> String {
+    text.replace("](", "] (")
+}
+
 /// As Rust and JavaScript write it: `\n`, `\u{202e}`.
 fn write_escaped(c: char, out: &mut String) {
     match c {
@@ -86,6 +91,14 @@ fn is_unsafe(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_for_a_notification_has_no_links() {
+        assert_eq!(
+            break_links("see [a](https://example.org) [b]((c), d[0] (e)"),
+            "see [a] (https://example.org) [b] ((c), d[0] (e)"
+        );
+    }
 
     #[test]
     fn n4_what_steers_hides_or_reorders_is_escaped_and_what_is_read_stays() {

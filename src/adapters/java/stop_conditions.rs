@@ -8,6 +8,7 @@ use crate::adapters::hit_condition::HitCondition;
 use crate::adapters::log_message::{MessagePart, split_log_message};
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::OutputEvent;
+use crate::display_text::break_links;
 use crate::jdwp::values::{JdwpValue, ObjectId};
 
 /// The conditions as a client sends them. Errors: one of them cannot be evaluated.
@@ -100,7 +101,9 @@ impl JavaSession {
 
     /// Sends a text to the client's console.
     pub async fn print(&self, category: &str, text: &str) {
-        let output = OutputEvent { output: text.to_owned(), category: Some(category.to_owned()) };
+        // An editor shows what is important as a notification.
+        let text = if category == "important" { break_links(text) } else { text.to_owned() };
+        let output = OutputEvent { output: text, category: Some(category.to_owned()) };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&output).await;
     }

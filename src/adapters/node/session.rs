@@ -14,6 +14,7 @@ use super::source_maps::MapFolders;
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::DapServer;
 use crate::dap::types::OutputEvent;
+use crate::display_text::break_links;
 use crate::sync::lock;
 
 /// How many references to values are kept between two resumes.
@@ -127,7 +128,9 @@ impl NodeSession {
 
     /// Sends a text to the client's console.
     pub async fn print(&self, category: &str, text: &str) {
-        let output = OutputEvent { output: text.to_owned(), category: Some(category.to_owned()) };
+        // An editor shows what is important as a notification.
+        let text = if category == "important" { break_links(text) } else { text.to_owned() };
+        let output = OutputEvent { output: text, category: Some(category.to_owned()) };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&output).await;
     }

@@ -17,6 +17,7 @@ use super::store::{StoredSession, StoredSessionGuard};
 use crate::adapters::{self, AdapterHost, ConnectMethod, LaunchPlan};
 use crate::clock::now_ms;
 use crate::dap::types::StartRequest;
+use crate::display_text::break_links;
 use crate::error::{Error, Result};
 
 /// The two sides of a connection to an adapter.
@@ -110,7 +111,8 @@ impl RelayedAdapter {
 
 /// The events that show an editor why its adapter cannot be started: the text, and the end.
 pub fn start_failure_events(error: &Error) -> Vec<Vec<u8>> {
-    let output = json!({"category": "important", "output": format!("{error}\n")});
+    // An editor shows what is important as a notification.
+    let output = json!({"category": "important", "output": break_links(&format!("{error}\n"))});
     let events = [("output", output), ("terminated", json!({}))];
     let frame = |(seq, (event, body)): (usize, (&str, Value))| {
         let message = json!({"seq": seq + 1, "type": "event", "event": event, "body": body}).to_string();

@@ -18,6 +18,7 @@ use crate::dap::{DapError, RawEvent};
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_handle::ForwardedEvent;
+use crate::display_text::break_links;
 use crate::ring::RingQuery;
 use crate::sync::lock;
 
@@ -116,7 +117,9 @@ impl EditorConversation {
         for entry in read.entries {
             // What the adapter itself prints is no output of the program.
             let category = if entry.kind == "adapter" { "console".to_owned() } else { entry.kind };
-            self.server.send_event(&OutputEvent { output: entry.text, category: Some(category) }).await?;
+            // An editor shows what is important as a notification.
+            let output = if category == "important" { break_links(&entry.text) } else { entry.text };
+            self.server.send_event(&OutputEvent { output, category: Some(category) }).await?;
         }
         Ok(())
     }
