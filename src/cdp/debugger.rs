@@ -126,7 +126,6 @@ command!(ReadStream, "IO.read", ReadStreamResult, { handle: String, size: usize 
 command!(CloseStream, "IO.close", IgnoredAny, { handle: String });
 command!(EnableNodeWorker, "NodeWorker.enable", IgnoredAny, { wait_for_debugger_on_start: bool });
 command!(SendMessageToWorker, "NodeWorker.sendMessageToWorker", IgnoredAny, { message: String, session_id: String });
-command!(DetachFromWorker, "NodeWorker.detach", IgnoredAny, { session_id: String });
 
 /// CDP's `Network.LoadNetworkResourceOptions`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::cdp_error::CdpError;
 use super::client::{CdpClient, CdpCommandResult, CdpEvent, encode_command, parse_message, response_error};
-use super::debugger::{DetachFromWorker, SendMessageToWorker};
+use super::debugger::SendMessageToWorker;
 use super::types::CdpCommand;
 use crate::wire::pending::PendingRequests;
 
@@ -47,6 +47,15 @@ impl CdpSession {
             CdpSession::Own(client) => client.call(None, command, deadline).await,
             CdpSession::Flat(flat) => flat.call(command, deadline).await,
             CdpSession::Worker(worker) => worker.call(command, deadline).await,
+        }
+    }
+
+    /// Sends a command and waits, within `deadline`, until the target is certain to take it up before the connection's end: a
+    /// worker of Node, once its parent has passed it on; any other, once it has answered.
+    pub async fn deliver<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<(), CdpError> {
+        match self {
+            CdpSession::Worker(worker) => worker.deliver(command, deadline).await,
+            other => other.call(command, deadline).await.map(drop),
         }
     }
 
@@ -103,10 +112,11 @@ impl WorkerSession {
         }
     }
 
-    /// Ends the session: a worker that has finished waits for that.
-    pub async fn detach(&self) {
-        // Fails when the process has ended.
-        let _ = self.parent.send(None, &DetachFromWorker { session_id: self.id.clone() }).await;
+    async fn deliver<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<(), CdpError> {
+        let id = self.pending.assign_id(|id| id)?;
+        let message = encode_command(id, None, C::METHOD, command)?;
+        let send = SendMessageToWorker { message, session_id: self.id.clone() };
+        self.parent.call(None, &send, deadline).await.map(drop)
     }
 
     async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {

@@ -13,6 +13,7 @@ mod extension_templates;
 mod joined_editors;
 mod lifecycle;
 mod listed_page;
+mod node_programs;
 mod page_tools;
 mod skill;
 #[path = "../support/mod.rs"]

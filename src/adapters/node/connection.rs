@@ -62,10 +62,12 @@ impl NodeSession {
         let (client, driver) = opened?;
         connection.set_client(client.clone());
         let (id, name, host) = (connection.isolate, address.name.clone(), address.host.clone());
+        let ending = Arc::clone(&connection);
         tasks.spawn(async move {
             driver.await;
-            connection.end().await;
+            ending.end().await;
         });
+        self.add_connection(Arc::clone(&connection));
         let session = CdpSession::Own(client.clone());
         let isolate = Arc::new(Isolate { id, name, host, session, client: Some(client), state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
@@ -194,9 +196,12 @@ impl NodeSession {
 
 async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {
     if !isolate.is_web() {
-        // Unknown to old versions: the process is then let go when it exits.
-        let _ = isolate.call(&EnableNodeRuntime {}).await;
-        let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        // A worker that waited for us could not be told that we leave: its parent joins it, and passes nothing on.
+        if isolate.client.is_some() {
+            // Unknown to old versions: the process is then let go when it exits.
+            let _ = isolate.call(&EnableNodeRuntime {}).await;
+            let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        }
         return Ok(());
     }
     let children = SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: true, flatten: true };

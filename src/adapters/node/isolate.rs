@@ -103,13 +103,6 @@ impl Isolate {
         self.host == IsolateHost::ServiceWorker && !self.with_state(|state| state.is_started)
     }
 
-    /// Leaves a worker that has finished.
-    pub async fn detach_worker(&self) {
-        if let CdpSession::Worker(worker) = &self.session {
-            worker.detach().await;
-        }
-    }
-
     /// The pause that it is in.
     pub fn pause(&self) -> Option<Arc<IsolatePause>> {
         self.with_state(|state| state.pause.clone())

@@ -82,6 +82,11 @@ impl ConnectionEvents {
         let _ = self.client.set(client);
     }
 
+    /// The sessions of the workers and frames that have not ended.
+    pub fn child_sessions(&self) -> Vec<CdpSession> {
+        lock(&self.children).values().map(|(_, session)| session.clone()).collect()
+    }
+
     /// Queues an event of the connection.
     pub fn handle_event(&self, event: &CdpEvent) {
         let Some(isolate) = self.find_isolate(event) else { return };

@@ -13,6 +13,7 @@
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
+//! | `release` | leaves a process so that nothing of it waits for us |
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
@@ -48,6 +49,7 @@ mod module_announcements;
 mod node_program;
 mod process_inspector;
 mod property_watches;
+mod release;
 mod requests;
 mod resume;
 mod scripts;

@@ -237,11 +237,11 @@ impl NodeConversation {
         NextMove::GoOn
     }
 
-    /// An isolate has finished, and waits for its debugger to leave.
-    async fn release(&self, isolate: &Isolate) {
-        match &isolate.client {
-            Some(client) => client.close(),
-            None => isolate.detach_worker().await,
+    /// A process has finished, and waits for its debugger to leave.
+    async fn release(&self, process: &Isolate) {
+        if let Some(client) = &process.client {
+            self.session.release_workers(process).await;
+            client.close();
         }
     }
 
@@ -355,9 +355,9 @@ impl NodeConversation {
                 self.session.remove_all_data_breakpoints().await;
             }
         }
-        // A program that is paused runs on when its last client has left; workers leave with their process.
-        let clients = isolates.iter().filter_map(|isolate| isolate.client.clone());
-        for client in clients {
+        // A main thread that is paused runs on when its last client has left.
+        for (isolate, client) in isolates.iter().filter_map(|isolate| Some((isolate, isolate.client.clone()?))) {
+            self.session.release_workers(isolate).await;
             client.close();
             client.wait_closed().await;
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::breakpoint_table::NodeBreakpointTable;
 use super::data_breakpoint_table::DataBreakpointTable;
 use super::isolate::{Isolate, IsolatePause};
+use super::isolate_events::ConnectionEvents;
 use super::scripts::{LoadedScript, SkipPatterns};
 use super::source_maps::MapFolders;
 use crate::adapters::request_failure::RequestFailure;
@@ -30,6 +31,8 @@ pub struct NodeSession {
     /// Our script in the program, by which it announces its modules.
     pub hook: Option<PathBuf>,
     isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
+    /// The connections by the isolate of the process, or the page, that they are to.
+    connections: Mutex<BTreeMap<i64, Arc<ConnectionEvents>>>,
     values: Mutex<ValueTable>,
     breakpoints: Mutex<NodeBreakpointTable>,
     data_breakpoints: Mutex<DataBreakpointTable>,
@@ -119,6 +122,7 @@ impl NodeSession {
             binding,
             hook,
             isolates: Mutex::default(),
+            connections: Mutex::default(),
             values: Mutex::default(),
             breakpoints: Mutex::default(),
             data_breakpoints: Mutex::default(),
@@ -160,7 +164,18 @@ impl NodeSession {
         self.forget_pause(id);
         self.with_breakpoints(|breakpoints| breakpoints.forget_isolate(id));
         self.with_data_breakpoints(|table| table.forget_isolate(id));
+        lock(&self.connections).remove(&id);
         lock(&self.isolates).remove(&id)
+    }
+
+    /// Keeps the connection to the process, or the page, whose isolate has the same number.
+    pub fn add_connection(&self, connection: Arc<ConnectionEvents>) {
+        lock(&self.connections).insert(connection.isolate, connection);
+    }
+
+    /// The connection to the process of an isolate. `None`: it is a worker or a frame, or has ended.
+    pub fn connection(&self, isolate: i64) -> Option<Arc<ConnectionEvents>> {
+        lock(&self.connections).get(&isolate).cloned()
     }
 
     /// All isolates, in the order of their start.
