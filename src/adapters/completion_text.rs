@@ -10,12 +10,12 @@ pub const MAX_ITEMS: usize = 200;
 
 /// The text before a position; line and column from 1, columns in UTF-16 code units.
 pub fn text_before(text: &str, line: Option<i64>, column: i64) -> String {
-    let from_first = |number: i64| usize::try_from(number - 1).unwrap_or(0);
-    let lines: Vec<&str> = text.split('\n').collect();
-    let at = from_first(line.unwrap_or(1)).min(lines.len() - 1);
-    let begun: Vec<u16> = lines[at].encode_utf16().take(from_first(column)).collect();
-    let before = lines[..at].iter().map(|line| format!("{line}\n"));
-    before.chain([String::from_utf16_lossy(&begun)]).collect()
+    let from_first = |number: i64| usize::try_from(number.saturating_sub(1)).unwrap_or(0);
+    let at = from_first(line.unwrap_or(1)).min(text.matches('\n').count());
+    let mut lines = text.split_inclusive('\n');
+    let before: String = lines.by_ref().take(at).collect();
+    let begun = lines.next().unwrap_or_default().trim_end_matches('\n').encode_utf16().take(from_first(column));
+    before + &String::from_utf16_lossy(&begun.collect::<Vec<u16>>())
 }
 
 /// The items that go on with what has been begun, whatever its case; `column` is where it ends.
@@ -23,7 +23,8 @@ pub fn offer_items(items: impl IntoIterator<Item = CompletionItem>, begun: &str,
     let length = begun.encode_utf16().count() as i64;
     let begun = begun.to_lowercase();
     let fitting = items.into_iter().filter(|item| item.label.to_lowercase().starts_with(&begun));
-    let place = |item: CompletionItem| CompletionItem { start: Some(column - length), length: Some(length), ..item };
+    let start = column.saturating_sub(length);
+    let place = |item: CompletionItem| CompletionItem { start: Some(start), length: Some(length), ..item };
     CompletionsResponse { targets: fitting.take(MAX_ITEMS).map(place).collect() }
 }
 
@@ -37,6 +38,9 @@ mod tests {
         assert_eq!((text_before("ab", None, 0), text_before("ab", None, 9)), (String::new(), "ab".to_owned()));
         assert_eq!(text_before("a\n𝄞bc\nd", Some(2), 4), "a\n𝄞b");
         assert_eq!(text_before("a\nb", Some(9), 2), "a\nb");
+        assert_eq!(text_before("a\n", Some(2), 1), "a\n");
+        assert_eq!(text_before("a\nb", Some(i64::MIN), i64::MIN), "");
+        assert_eq!(text_before("a\nb", Some(i64::MAX), i64::MAX), "a\nb");
     }
 
     #[test]
