@@ -34,10 +34,10 @@ enum FuzzProfile {
 
 #[derive(clap::Args)]
 pub struct FuzzOptions {
-    /// The protocol whose decoder is fuzzed
+    /// The decoder that is fuzzed, or the session
     target: FuzzTarget,
     /// How long, in seconds
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
     /// Run this input only, which a run before has written
     #[arg(long, value_name = "FILE", conflicts_with = "seconds")]
@@ -46,9 +46,15 @@ pub struct FuzzOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FuzzTarget {
+    /// Messages of a browser or Node
     Cdp,
+    /// Messages of adapters and editors
     Dap,
+    /// Packets of a virtual machine
     Jdwp,
+    /// Sessions of the adapter for Node with a scripted inspector
+    #[value(name = "node_session")]
+    NodeSession,
 }
 
 /// Builds the target and runs it. What it finds stays below the target folder: the inputs that reach new code, with

@@ -34,7 +34,7 @@ enum Task {
     Test(test_steps::TestOptions),
     /// Check recorded DAP messages (DEVTETHER_DAP_RECORD=FOLDER) against the official schema
     Schema { folder: std::path::PathBuf },
-    /// Fuzz the decoder of a protocol with libFuzzer
+    /// Fuzz the decoder of a protocol, or whole sessions, with libFuzzer
     Fuzz(fuzz::FuzzOptions),
     /// Run the README's story on a real Extension Development Host
     Demo(demo::DemoOptions),

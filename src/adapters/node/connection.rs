@@ -56,8 +56,11 @@ impl NodeSession {
         tasks: &mut JoinSet<()>,
     ) -> Result<Arc<Isolate>, RequestFailure> {
         let connection = events.open();
-        let handler = Arc::clone(&connection);
-        let handle = Box::new(move |event: &crate::cdp::CdpEvent| ConnectionEvents::handle_event(&handler, event));
+        // Weak: the connection has a handle to the client, which has this handler.
+        let events = Arc::downgrade(&connection);
+        let handle = Box::new(move |event: &crate::cdp::CdpEvent| {
+            events.upgrade().iter().for_each(|events: &Arc<ConnectionEvents>| events.handle_event(event));
+        });
         let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
         let (client, driver) = opened?;
         connection.set_client(client.clone());

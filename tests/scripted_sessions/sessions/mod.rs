@@ -1,0 +1,19 @@
+//! Whole sessions whose peers are scripted by the bytes of an input: for the tests, and for the fuzz targets in `fuzz/`.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `choices` | the bytes of an input, read as choices |
+//! | `runner` | the thread and the virtual time of a session, and its panics |
+//! | `editor`, `dap_requests` | the editor's side: random requests of DAP |
+//! | `adapters` | the sessions of the adapters in this process |
+//! | `reply_mode` | how a peer answers a request |
+//! | `inspector`, `js_world` | an inspector of Node, and what it says |
+
+pub mod adapters;
+pub mod choices;
+mod dap_requests;
+pub mod editor;
+mod inspector;
+mod js_world;
+mod reply_mode;
+pub mod runner;
