@@ -46,8 +46,8 @@ const READ_BUFFER: usize = 16 * 1024;
 /// Event command set, Composite.
 const COMPOSITE: (u8, u8) = (64, 100);
 
-/// The error code and the data of a reply.
-type ReplyData = (u16, Bytes);
+/// The error code and the data of a reply; the length of one that was too large.
+type ReplyData = Result<(u16, Bytes), usize>;
 
 /// A handle to a virtual machine; clones share the connection. It ends when the last one is dropped.
 #[derive(Clone)]
@@ -115,7 +115,8 @@ impl JdwpClient {
         let (mut pending, ()) = self.state.pending.register((), queue).map_err(closed)?;
         let reply = tokio::time::timeout(within, pending.response()).await;
         let reply = reply.map_err(|_| JdwpError::TimedOut { command: C::NAME, after: within })?;
-        let (error, data) = reply.map_err(closed)?;
+        let reply = reply.map_err(closed)?;
+        let (error, data) = reply.map_err(|length| JdwpError::TooLarge { command: C::NAME, length })?;
         if error != 0 {
             return Err(JdwpError::Refused { command: C::NAME, code: JdwpErrorCode(error) });
         }
@@ -196,7 +197,7 @@ fn drive_stream(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) ->
     let driver = Box::pin(async move {
         let closed = closed;
         let (read, mut write) = split(stream);
-        let mut packets = FramedRead::with_capacity(read, PacketDecoder, READ_BUFFER);
+        let mut packets = FramedRead::with_capacity(read, PacketDecoder::default(), READ_BUFFER);
         let reason = tokio::select! {
             biased; // a caller that closes and then drops its handle has closed
             () = closed.0.closing.notified() => CLOSED_BY_US.to_owned(),
@@ -238,7 +239,12 @@ async fn read_packets(
             None => return "the virtual machine closed it".to_owned(),
             Some(Err(cause)) => return cause.to_string(),
             Some(Ok(JdwpPacket::Reply { id, error, data })) => {
-                if !state.pending.complete(state.whole_id(id), (error, data)) {
+                if !state.pending.complete(state.whole_id(id), Ok((error, data))) {
+                    debug!("ignored a reply to {id}, which is not pending");
+                }
+            }
+            Some(Ok(JdwpPacket::LargeReply { id, length })) => {
+                if !state.pending.complete(state.whole_id(id), Err(length)) {
                     debug!("ignored a reply to {id}, which is not pending");
                 }
             }

@@ -28,14 +28,15 @@ pub fn decode_packets(input: &[u8]) -> usize {
     let (begin, rest) = stream.split_at(usize::from(cut).min(stream.len()));
     assert_eq!(split_stream(&[begin, rest]), packets, "cut after {cut} bytes");
     for packet in &packets {
-        let (JdwpPacket::Command { data, .. } | JdwpPacket::Reply { data, .. }) = packet;
-        decode_data(data, sizes);
+        if let JdwpPacket::Command { data, .. } | JdwpPacket::Reply { data, .. } = packet {
+            decode_data(data, sizes);
+        }
     }
     packets.len()
 }
 
 fn split_stream(parts: &[&[u8]]) -> Vec<JdwpPacket> {
-    let (mut decoder, mut received, mut packets) = (PacketDecoder, BytesMut::new(), Vec::new());
+    let (mut decoder, mut received, mut packets) = (PacketDecoder::default(), BytesMut::new(), Vec::new());
     let length: usize = parts.iter().map(|part| part.len()).sum();
     for part in parts {
         received.extend_from_slice(part);

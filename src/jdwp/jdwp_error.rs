@@ -14,6 +14,9 @@ pub enum JdwpError {
     Refused { command: &'static str, code: JdwpErrorCode },
     #[error("{command} was not answered within {}", humantime::format_duration(*.after))]
     TimedOut { command: &'static str, after: Duration },
+    /// The reply had more bytes than are read.
+    #[error("the answer to {command} has {length} bytes, more than are read")]
+    TooLarge { command: &'static str, length: usize },
     /// More than fits into a packet.
     #[error("{command} is too large to be sent")]
     Unsendable { command: &'static str },

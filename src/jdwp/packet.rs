@@ -9,6 +9,8 @@ use super::jdwp_error::JdwpError;
 const HEADER: usize = 11;
 /// The largest packet that is received or sent, in bytes.
 pub const MAX_PACKET: usize = 64 << 20;
+/// The largest reply that is passed over, in bytes: its length is a signed number of 32 bits.
+const MAX_PASSED_OVER: usize = i32::MAX as usize;
 /// How many bytes are reserved ahead for a packet that has been announced and not received yet.
 pub(super) const MOST_RESERVED: usize = 64 << 10;
 /// The flag of a reply.
@@ -21,19 +23,35 @@ pub enum JdwpPacket {
     Command { set: u8, command: u8, data: Bytes },
     /// A reply to the request with that id; `error` is 0 if it succeeded.
     Reply { id: u32, error: u16, data: Bytes },
+    /// A reply of so many bytes, which were passed over: a text of the program may have any length.
+    LargeReply { id: u32, length: usize },
 }
 
 /// Splits received bytes into packets.
 #[derive(Debug, Default)]
-pub struct PacketDecoder;
+pub struct PacketDecoder {
+    /// The reply that is passed over, and how many of its bytes are still to come.
+    large: Option<(u32, usize, usize)>,
+}
 
 impl Decoder for PacketDecoder {
     type Item = JdwpPacket;
     type Error = PacketError;
 
     fn decode(&mut self, received: &mut BytesMut) -> Result<Option<JdwpPacket>, PacketError> {
+        if self.large.is_some() {
+            return Ok(self.pass_over(received));
+        }
         let Some(length) = received.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
+        if (MAX_PACKET + 1..=MAX_PASSED_OVER).contains(&length) {
+            let Some(header) = received.first_chunk::<HEADER>() else { return Ok(None) };
+            let [_, _, _, _, id @ .., flags, _, _] = *header;
+            if flags & REPLY != 0 {
+                self.large = Some((u32::from_be_bytes(id), length, length));
+                return Ok(self.pass_over(received));
+            }
+        }
         if !(HEADER..=MAX_PACKET).contains(&length) {
             return Err(JdwpError::Malformed(format!("a packet of {length} bytes")).into());
         }
@@ -48,6 +66,20 @@ impl Decoder for PacketDecoder {
             0 => JdwpPacket::Command { set, command, data: packet },
             _ => JdwpPacket::Reply { id, error: u16::from_be_bytes([set, command]), data: packet },
         }))
+    }
+}
+
+impl PacketDecoder {
+    /// Drops what has come of a large reply; the reply itself, without its data, when that is all.
+    fn pass_over(&mut self, received: &mut BytesMut) -> Option<JdwpPacket> {
+        let (id, length, left) = self.large.take()?;
+        let dropped = left.min(received.len());
+        received.advance(dropped);
+        if dropped == left {
+            return Some(JdwpPacket::LargeReply { id, length });
+        }
+        self.large = Some((id, length, left - dropped));
+        None
     }
 }
 
@@ -102,7 +134,7 @@ mod tests {
         fn any_stream_is_split_without_a_panic(
             bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in prop::collection::vec(1..40usize, 0..20)
         ) {
-            let (mut decoder, mut received, mut rest) = (PacketDecoder, BytesMut::new(), &bytes[..]);
+            let (mut decoder, mut received, mut rest) = (PacketDecoder::default(), BytesMut::new(), &bytes[..]);
             for cut in cuts.into_iter().chain([300]) {
                 let (now, later) = rest.split_at(cut.min(rest.len()));
                 received.extend_from_slice(now);
@@ -116,7 +148,7 @@ mod tests {
         #[test]
         fn packets_survive_any_split(data in prop::collection::vec(any::<u8>(), 0..100), cut in 0..60usize, id: u32) {
             let bytes = [&encode_command(id, 64, 100, &data)[..], &encode_reply(id, 13, &data)].concat();
-            let (mut decoder, mut received) = (PacketDecoder, BytesMut::new());
+            let (mut decoder, mut received) = (PacketDecoder::default(), BytesMut::new());
             let mut packets = Vec::new();
             let cut = cut.min(bytes.len());
             for part in [&bytes[..cut], &bytes[cut..]] {
@@ -179,9 +211,30 @@ mod tests {
 
     #[test]
     fn a_packet_over_the_limit_or_shorter_than_its_header_is_refused() {
-        for length in [0u32, 10, MAX_PACKET as u32 + 1, u32::MAX] {
+        for length in [0u32, 10, MAX_PASSED_OVER as u32 + 1, u32::MAX] {
             let mut received = BytesMut::from(&length.to_be_bytes()[..]);
-            assert!(PacketDecoder.decode(&mut received).is_err(), "{length}");
+            assert!(PacketDecoder::default().decode(&mut received).is_err(), "{length}");
         }
+        let event = [&(MAX_PACKET as u32 + 1).to_be_bytes()[..], &[0; 4], &[0, 64, 100]].concat();
+        assert!(PacketDecoder::default().decode(&mut BytesMut::from(&event[..])).is_err(), "an event of that size");
+    }
+
+    #[test]
+    fn a_large_reply_is_passed_over_and_the_next_packet_read() {
+        let length = MAX_PACKET + 5;
+        let mut received =
+            BytesMut::from(&[&(length as u32).to_be_bytes()[..], &[0, 0, 0, 7, REPLY, 0, 0]].concat()[..]);
+        let (mut decoder, mut left) = (PacketDecoder::default(), length - HEADER);
+        while left > 0 {
+            assert_eq!(decoder.decode(&mut received).unwrap(), None);
+            assert!(received.is_empty(), "nothing of it is kept");
+            let part = left.min(1 << 20);
+            received.extend_from_slice(&vec![b'x'; part]);
+            left -= part;
+        }
+        received.extend_from_slice(&encode_reply(8, 0, b"next"));
+        assert_eq!(decoder.decode(&mut received).unwrap(), Some(JdwpPacket::LargeReply { id: 7, length }));
+        let next = JdwpPacket::Reply { id: 8, error: 0, data: Bytes::from_static(b"next") };
+        assert_eq!(decoder.decode(&mut received).unwrap(), Some(next));
     }
 }

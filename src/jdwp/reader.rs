@@ -5,6 +5,9 @@
 use super::id_sizes::IdSizes;
 use super::jdwp_error::JdwpError;
 
+/// How many elements a list has at most: in memory each is larger than on the wire.
+const MAX_ELEMENTS: usize = 1 << 20;
+
 /// The data of one received packet that is not read yet.
 pub struct PacketReader<'a> {
     rest: &'a [u8],
@@ -38,10 +41,30 @@ impl<'a> PacketReader<'a> {
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A count of elements, which are yet to be read.
+    /// A count of bytes, which are yet to be read.
     pub fn take_count(&mut self) -> Result<usize, JdwpError> {
         let count = i32::decode(self)?;
         usize::try_from(count).map_err(|_| JdwpError::Malformed(format!("a count of {count}")))
+    }
+
+    /// The elements of a list, behind their count. Errors: there are fewer, or more than fit into memory.
+    pub fn take_elements<T>(
+        &mut self,
+        decode: impl Fn(&mut PacketReader<'a>) -> Result<T, JdwpError>,
+    ) -> Result<Vec<T>, JdwpError> {
+        let count = self.take_count()?;
+        if count > MAX_ELEMENTS {
+            return Err(JdwpError::Malformed(format!("{count} elements, more than the {MAX_ELEMENTS} that are read")));
+        }
+        let mut elements = Vec::new();
+        for _ in 0..count {
+            // An element without bytes would let a count alone fill the memory.
+            if self.bytes_left() == 0 {
+                return Err(JdwpError::Malformed(format!("{count} elements announced, {} sent", elements.len())));
+            }
+            elements.push(decode(self)?);
+        }
+        Ok(elements)
     }
 
     /// How many bytes are not read yet.
@@ -97,21 +120,31 @@ impl JdwpDecode for String {
 
 impl<T: JdwpDecode> JdwpDecode for Vec<T> {
     fn decode(reader: &mut PacketReader<'_>) -> Result<Self, JdwpError> {
-        let count = reader.take_count()?;
-        let mut elements = Vec::new();
-        for _ in 0..count {
-            // An element without bytes would let a count alone fill the memory.
-            if reader.bytes_left() == 0 {
-                return Err(JdwpError::Malformed(format!("{count} elements announced, {} sent", elements.len())));
-            }
-            elements.push(T::decode(reader)?);
-        }
-        Ok(elements)
+        reader.take_elements(T::decode)
     }
 }
 
 impl<A: JdwpDecode, B: JdwpDecode> JdwpDecode for (A, B) {
     fn decode(reader: &mut PacketReader<'_>) -> Result<Self, JdwpError> {
         Ok((A::decode(reader)?, B::decode(reader)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jdwp::values::{ArrayRegion, JdwpValue};
+
+    #[test]
+    fn a_list_has_only_so_many_elements_and_an_array_none_that_are_nothing() {
+        let read = |count: usize, of: &[u8]| {
+            let data = [&[b'L'][..], &(count as i32).to_be_bytes(), &of.repeat(count)].concat();
+            ArrayRegion::decode(&mut PacketReader::new(&data, IdSizes::default())).map(|read| read.0.len())
+        };
+        assert_eq!(read(3, b"Z\x01"), Ok(3));
+        assert!(read(3, b"V").is_err(), "an element of no type");
+        assert!(read(MAX_ELEMENTS + 1, b"Z\x01").unwrap_err().to_string().contains("more than the 1048576"));
+        let mut reader = PacketReader::new(&[0, 0, 0, 2, b'Z', 1], IdSizes::default());
+        assert!(Vec::<JdwpValue>::decode(&mut reader).is_err(), "one of two was sent");
     }
 }

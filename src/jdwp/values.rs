@@ -216,18 +216,14 @@ pub struct ArrayRegion(pub Vec<JdwpValue>);
 impl JdwpDecode for ArrayRegion {
     fn decode(reader: &mut PacketReader<'_>) -> Result<Self, JdwpError> {
         let tag = u8::decode(reader)?;
-        let count = reader.take_count()?;
         let is_primitive = b"ZBCSIJFD".contains(&tag);
-        let mut elements = Vec::new();
-        for _ in 0..count {
-            if reader.bytes_left() == 0 {
-                return Err(JdwpError::Malformed(format!("{count} elements announced, {} sent", elements.len())));
-            }
-            elements.push(match is_primitive {
-                true => JdwpValue::decode_untagged(tag, reader)?,
-                false => JdwpValue::decode(reader)?,
-            });
+        let elements = reader.take_elements(|reader| match is_primitive {
+            true => JdwpValue::decode_untagged(tag, reader),
+            false => JdwpValue::decode(reader),
+        })?;
+        match elements.contains(&JdwpValue::Void) {
+            true => Err(JdwpError::Malformed("an array of nothing".to_owned())),
+            false => Ok(ArrayRegion(elements)),
         }
-        Ok(ArrayRegion(elements))
     }
 }
