@@ -49,6 +49,8 @@ mod resume;
 mod serve;
 mod session;
 mod signatures;
+#[cfg(test)]
+mod small_stack;
 mod smart_step;
 mod sources;
 mod step_targets;
