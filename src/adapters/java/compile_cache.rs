@@ -5,9 +5,11 @@
 //! <cache>/java-classes/<key>/sources.json   every source that was compiled, with its digest
 //!                           /classes/…      what became of them
 //! ```
-//! An entry is complete or absent: it is written beside and renamed. Programs run from a copy, so that any entry may be
-//! removed at any time. Does not depend on how sources are compiled.
+//! The key is of all other inputs: see `compile_inputs`. An entry is complete or absent: it is written beside and renamed.
+//! What was written while the compiler ran may or may not have been read by it: then nothing is kept. Programs run from a
+//! copy, so that any entry may be removed at any time. Does not depend on how sources are compiled.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -15,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tracing::debug;
 
 use super::class_file::read_class_file;
+use super::compile_inputs::{CompileInputs, FileStamp, MAX_SOURCE, SeenSource, digest_of_file};
 use crate::bounded_file::{self, Links};
 use crate::tools;
 
@@ -28,8 +30,6 @@ const MAX_ENTRIES: usize = 32;
 const MAX_ENTRY_BYTES: u64 = 8 << 20;
 /// Of more classes it is a project, which has a build of its own.
 const MAX_CLASSES: usize = 2000;
-/// The largest source that is read, in bytes.
-const MAX_SOURCE: u64 = 8 << 20;
 const SOURCES: &str = "sources.json";
 const CLASSES: &str = "classes";
 
@@ -71,28 +71,40 @@ impl CompileCache {
         true
     }
 
-    /// Keeps the classes that were compiled from sources below `root`. What cannot be kept is compiled again.
-    pub fn store(&self, key: &str, root: &Path, classes: &Path) {
-        if let Err(cause) = self.write_entry(key, root, classes) {
+    /// Keeps the classes that were compiled. `key` and `seen` are of before the compilation. What cannot be kept is compiled
+    /// again.
+    pub fn store(&self, key: &str, inputs: &CompileInputs, seen: &BTreeMap<PathBuf, SeenSource>, classes: &Path) {
+        if let Err(cause) = self.write_entry(key, inputs, seen, classes) {
             debug!("the compiled classes are not kept: {cause}");
         }
         self.remove_old_entries();
     }
 
-    fn write_entry(&self, key: &str, root: &Path, classes: &Path) -> io::Result<()> {
+    fn write_entry(
+        &self,
+        key: &str,
+        inputs: &CompileInputs,
+        seen: &BTreeMap<PathBuf, SeenSource>,
+        classes: &Path,
+    ) -> io::Result<()> {
         let made = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder)?;
         let mut sources: Vec<CompiledSource> = Vec::new();
         for file in class_files(classes)? {
             let unknown = || io::Error::other(format!("{} does not say what it was compiled from", file.display()));
             let (_, facts) = read_class_file(&file).ok_or_else(unknown)?;
             let package = facts.name.rsplit_once('/').map_or("", |(package, _)| package);
-            let path = root.join(package).join(facts.source_file.ok_or_else(unknown)?);
+            let path = inputs.root.join(package).join(facts.source_file.ok_or_else(unknown)?);
             if sources.iter().all(|known| known.path != path) {
-                let digest = digest_of_file(&path).ok_or_else(unknown)?;
+                let before = seen.get(&path).filter(|it| FileStamp::of(&path).as_ref() == Some(&it.stamp));
+                let changed = || io::Error::other(format!("{} was written meanwhile", path.display()));
+                let digest = before.ok_or_else(changed)?.digest.clone();
                 sources.push(CompiledSource { path, digest });
             }
         }
         copy_classes(classes, &made.path().join(CLASSES))?;
+        if inputs.key().as_deref() != Some(key) {
+            return Err(io::Error::other("its inputs have changed meanwhile"));
+        }
         fs::write(made.path().join(SOURCES), serde_json::to_vec(&sources)?)?;
         let entry = self.folder.join(key);
         if entry.exists() {
@@ -114,25 +126,12 @@ impl CompileCache {
     }
 }
 
-/// The key of a compilation: its compiler, its arguments, and the text of its source.
-pub fn compilation_key(compiler: &Path, source: &Path, class_paths: &[PathBuf]) -> Option<String> {
-    let mut digest = Sha256::new();
-    let compiler = compiler.canonicalize().ok()?;
-    for path in [&compiler, &source.to_owned()].into_iter().chain(class_paths) {
-        let changed = if *path == source { None } else { fs::metadata(path).ok().and_then(|it| it.modified().ok()) };
-        digest.update(format!("{}\0{changed:?}\0", path.display()));
-    }
-    digest.update(digest_of_file(source)?);
-    Some(hex::encode(digest.finalize()))
-}
-
-fn digest_of_file(path: &Path) -> Option<String> {
-    let bytes = bounded_file::read_file(path, MAX_SOURCE, Links::Follow).ok()?;
-    Some(hex::encode(Sha256::digest(bytes)))
-}
-
 /// The class files below a folder. Errors: more than are kept.
 fn class_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    class_files_up_to(folder, MAX_CLASSES)
+}
+
+fn class_files_up_to(folder: &Path, most: usize) -> io::Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
@@ -143,22 +142,31 @@ fn class_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 found.push(path);
             }
         }
-        if found.len() + folders.len() > MAX_CLASSES {
-            return Err(io::Error::other(format!("there are more than {MAX_CLASSES} classes")));
+        if found.len() + folders.len() > most {
+            return Err(io::Error::other(format!("there are more than {most} classes")));
         }
     }
     Ok(found)
 }
 
 /// Copies class files into a folder. Errors: more than are kept, or one of them cannot be copied.
-pub fn copy_classes(from: &Path, into: &Path) -> io::Result<()> {
-    let mut bytes = 0;
-    for file in class_files(from)? {
+fn copy_classes(from: &Path, into: &Path) -> io::Result<()> {
+    copy_files(from, into, &class_files(from)?, MAX_ENTRY_BYTES)
+}
+
+/// Copies all class files into a folder. Errors: one of them cannot be copied.
+pub fn copy_all_classes(from: &Path, into: &Path) -> io::Result<()> {
+    copy_files(from, into, &class_files_up_to(from, usize::MAX)?, u64::MAX)
+}
+
+fn copy_files(from: &Path, into: &Path, files: &[PathBuf], most: u64) -> io::Result<()> {
+    let mut bytes = 0u64;
+    for file in files {
         let copy = into.join(file.strip_prefix(from).map_err(io::Error::other)?);
         fs::create_dir_all(copy.parent().unwrap_or(into))?;
-        bytes += fs::copy(&file, copy)?;
-        if bytes > MAX_ENTRY_BYTES {
-            return Err(io::Error::other(format!("they have more than {MAX_ENTRY_BYTES} bytes")));
+        bytes = bytes.saturating_add(fs::copy(file, copy)?);
+        if bytes > most {
+            return Err(io::Error::other(format!("they have more than {most} bytes")));
         }
     }
     Ok(())
@@ -198,16 +206,39 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_of_the_text_the_compiler_and_the_class_path() {
+    fn classes_of_sources_that_were_written_during_the_compilation_are_not_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let source = folder.path().join("A.java");
-        fs::write(&source, "class A {}").unwrap();
-        let key = |paths: &[PathBuf]| compilation_key(Path::new("/bin/sh"), &source, paths).unwrap();
-        let first = key(&[]);
-        assert_eq!(first, key(&[]));
-        assert_ne!(first, key(&[folder.path().to_owned()]));
-        fs::write(&source, "class A { }").unwrap();
-        assert_ne!(first, key(&[]));
-        assert_eq!(compilation_key(Path::new("/no/such"), &source, &[]), None);
+        let place = |name: &str| folder.path().join(name);
+        let cache = CompileCache::in_folder(place("cache")).unwrap();
+        for (name, text) in [("javac", ""), ("src/A.java", "class A {}"), ("classes/A.class", "")] {
+            fs::create_dir_all(place(name).parent().unwrap()).unwrap();
+            fs::write(place(name), text).unwrap();
+        }
+        fs::write(place("classes/A.class"), super::super::class_file::sample_class("A", "A.java")).unwrap();
+        let (compiler, source, root) = (place("javac"), place("src/A.java"), place("src"));
+        let (options, class_paths) = (Vec::new(), Vec::new());
+        let inputs = CompileInputs { compiler, options, source: source.clone(), root, class_paths };
+        let store = |meanwhile: &dyn Fn()| {
+            let (key, seen) = (inputs.key().unwrap(), inputs.see_sources().unwrap());
+            meanwhile();
+            cache.store(&key, &inputs, &seen, &place("classes"));
+            cache.restore(&inputs.key().unwrap(), &place("run"))
+        };
+        assert!(!store(&|| fs::write(&source, "class A { int a; }").unwrap()), "the source");
+        assert!(!store(&|| fs::write(place("src/B.java"), "class B {}").unwrap()), "a source beside it");
+        assert!(store(&|| {}));
+    }
+
+    #[test]
+    fn all_classes_of_a_swap_are_copied_however_many_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, into) = (folder.path().join("from"), folder.path().join("into"));
+        fs::create_dir_all(from.join("a")).unwrap();
+        for number in 0..=MAX_CLASSES {
+            fs::write(from.join(format!("a/A{number}.class")), "").unwrap();
+        }
+        assert!(copy_classes(&from, &into).is_err(), "more than are kept");
+        copy_all_classes(&from, &into).unwrap();
+        assert_eq!(fs::read_dir(into.join("a")).unwrap().count(), MAX_CLASSES + 1);
     }
 }

@@ -102,7 +102,7 @@ impl JavaSession {
                 // Classes that are loaded later are new, too.
                 Some(own) => {
                     let copied =
-                        tokio::task::spawn_blocking(move || super::compile_cache::copy_classes(folder.path(), &own))
+                        tokio::task::spawn_blocking(move || super::compile_cache::copy_all_classes(folder.path(), &own))
                             .await;
                     copied.map_err(|cause| cause.to_string())?.map_err(|cause| cause.to_string())?;
                 }

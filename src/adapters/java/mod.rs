@@ -6,7 +6,8 @@
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
-//! | `compile_cache`, `class_file` | classes of earlier compilations; what a class file says of itself |
+//! | `compile_cache`, `compile_inputs` | classes of earlier compilations; what a compilation is made from |
+//! | `class_file` | what a class file says of itself |
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
 //! | `requests` | the requests of DAP |
@@ -17,6 +18,7 @@
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
+//! | `blocking` | work on files, off the runtime's threads |
 //! | `frames`, `known_frames`, `variables` | threads, frames; frames that were read already; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
 //! | `expression` | Java expressions |
@@ -25,6 +27,7 @@
 //! Does not depend on sessions of the supervisor.
 
 mod attach;
+mod blocking;
 mod breakpoint_table;
 mod breakpoints;
 mod captured_events;
@@ -33,6 +36,7 @@ mod code_origin;
 mod collection_pages;
 mod collections;
 mod compile_cache;
+mod compile_inputs;
 mod compiled_source;
 mod completions;
 mod evaluation;
