@@ -61,7 +61,7 @@ fn decode_event(event: &RawEvent) {
     }
     attempt! {
         InitializedEvent, StoppedEvent, ContinuedEvent, ExitedEvent, TerminatedEvent, ThreadEvent, OutputEvent,
-        BreakpointEvent, ModuleEvent, LoadedSourceEvent, MonitorEvent, ProcessEvent, CapabilitiesEvent,
+        BreakpointEvent, InvalidatedEvent, ModuleEvent, LoadedSourceEvent, MonitorEvent, ProcessEvent, CapabilitiesEvent,
     }
 }
 

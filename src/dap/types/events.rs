@@ -63,6 +63,10 @@ event!(BreakpointEvent, "breakpoint", {
 event!(ModuleEvent, "module", { reason: String, module: DapModule; });
 event!(LoadedSourceEvent, "loadedSource", { reason: String, source: DapSource; });
 event!(
+    /// What was read of a stop is not valid any more, although nothing has run: `stacks`, `variables`, `all`.
+    InvalidatedEvent, "invalidated", { areas: Vec<String>; }
+);
+event!(
     /// Something happened that stops nothing. Not of the protocol: our own adapter for Java sends it.
     MonitorEvent, "monitorEvent", {
         kind: String,

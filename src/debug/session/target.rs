@@ -27,8 +27,8 @@ use super::target_state::{TargetEffect, TargetInput};
 use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializeArguments, InitializedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent, ProcessEvent,
-    SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, VIRTUAL_MACHINE,
+    InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
+    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, VIRTUAL_MACHINE,
 };
 use crate::dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -215,6 +215,9 @@ impl TargetTask {
         self.guard.shared.event_log.record_event(event);
         if FORWARDED_EVENTS.contains(&event.name.as_str()) {
             self.guard.shared.forward_event(self.guard.id, event, None);
+        }
+        if event.read_body::<InvalidatedEvent>().is_some() {
+            self.guard.shared.with_state(|state| state.stop_cache.clear_frames());
         }
         if LOADING_EVENTS.contains(&event.name.as_str()) {
             self.guard.shared.loading.send_replace(Instant::now());
