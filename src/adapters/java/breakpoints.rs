@@ -17,7 +17,6 @@ use super::breakpoint_table::{
 use super::java_vm::JavaClass;
 use super::session::JavaSession;
 use super::signatures::{is_jdk_class, package_path};
-use super::sources::read_header;
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
 use crate::jdwp::commands::virtual_machine::AllClassesWithGeneric;
@@ -307,9 +306,8 @@ impl JavaSession {
     }
 }
 
-/// The place of a line breakpoint; the package is read from the file.
-pub fn line_place(path: &Path, line: i64) -> BreakpointPlace {
-    let package = path.is_file().then(|| read_header(path).package.replace('.', "/"));
+/// The place of a line breakpoint; the package of the file with slashes, if the file could be read.
+pub fn line_place(path: &Path, line: i64, package: Option<String>) -> BreakpointPlace {
     BreakpointPlace::Line { path: path.to_owned(), line: i32::try_from(line).unwrap_or(i32::MAX), package }
 }
 

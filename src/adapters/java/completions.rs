@@ -8,6 +8,7 @@ use super::expression::parser::parse_expression;
 use super::java_vm::{JavaClass, SYNTHETIC};
 use super::session::{FrameSpot, JavaSession};
 use super::signatures::{method_types, parameter_names, short_type_name};
+use super::variables::is_visible;
 use crate::adapters::completion_text::{offer_items, text_before};
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
@@ -49,12 +50,8 @@ impl JavaSession {
     async fn names_in_frame(&self, spot: FrameSpot) -> Result<Vec<CompletionItem>, RequestFailure> {
         let frame = self.read_frame(spot).await?;
         let mut items = Vec::new();
-        if let Some(variables) = self.vm.variables(&frame.class, frame.location.method).await? {
-            let at = frame.location.index;
-            let is_seen = |it: &&crate::jdwp::commands::reference_types::VariableEntryOfMethod| {
-                it.index <= at && at < it.index + u64::from(it.length)
-            };
-            let seen = variables.variables.iter().filter(is_seen);
+        if let Some(variables) = self.frame_variables(&frame).await? {
+            let seen = variables.variables.iter().filter(|it| is_visible(it, frame.location));
             items.extend(seen.map(|it| item(&it.name, short_type_name(&it.signature), "variable")));
         }
         items.extend(self.members_of_class(&frame.class).await?);

@@ -9,6 +9,7 @@ use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::expression::scope::VariablePlace;
 use super::expression::syntax::JavaExpression;
+use super::frames::FrameCode;
 use super::java_vm::{JavaClass, STATIC};
 use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::stop_conditions::parse_conditions;
@@ -58,6 +59,9 @@ impl JavaSession {
             return Err("only the innermost frame of a thread can return early".into());
         }
         let frame = self.read_frame(spot).await?;
+        if matches!(frame.code, FrameCode::Old(None)) {
+            return Err("what this old code returns is not known".into());
+        }
         let (_, returned) = super::signatures::method_types(&frame.method.signature);
         let name = format!("{}.{}", frame.class.short_name(), frame.method.name);
         let (value, text) = match (returned, expression) {

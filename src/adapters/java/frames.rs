@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 
-use super::java_vm::JavaClass;
-use super::session::{FrameSpot, JavaSession};
+use super::java_vm::{JavaClass, STATIC, line_of};
+use super::old_frames::OldMethod;
+use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::signatures::is_jdk_class;
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
-use crate::jdwp::commands::reference_types::DeclaredMethod;
+use crate::jdwp::commands::reference_types::{DeclaredMethod, MethodVariables};
 use crate::jdwp::commands::threads::{
     ContendedMonitor, FrameCount, FrameEntryOfThread, Frames, OwnedMonitors, ThreadName, ThreadStatus,
 };
 use crate::jdwp::commands::virtual_machine::AllThreads;
 use crate::jdwp::values::{CodeLocation, FrameId, ObjectId};
 use crate::jdwp::{JdwpError, JdwpErrorCode};
-
-use super::session::ValueContainer;
+use crate::sync::lock;
 
 /// How many frames are read when the client does not limit them.
 const MAX_FRAMES: i32 = 1000;
@@ -32,6 +32,16 @@ pub struct CodeFrame {
     pub location: CodeLocation,
     pub class: Arc<JavaClass>,
     pub method: DeclaredMethod,
+    pub code: FrameCode,
+}
+
+/// Which code a frame runs.
+#[derive(Clone)]
+pub enum FrameCode {
+    /// That of its class as it is.
+    Current,
+    /// That of before a swap, and what was read of it then.
+    Old(Option<Arc<OldMethod>>),
 }
 
 impl JavaSession {
@@ -89,18 +99,15 @@ impl JavaSession {
         };
         let epoch = self.with_tables(|tables| tables.known_frames.epoch());
         let total = self.vm.request(&FrameCount { thread }).await.map_err(running)?;
-        let first = i32::try_from(arguments.start_frame.unwrap_or(0)).unwrap_or(0).clamp(0, total);
-        let levels = arguments.levels.filter(|levels| *levels > 0).and_then(|levels| i32::try_from(levels).ok());
-        let count = levels.unwrap_or(MAX_FRAMES).min(total - first);
+        let (first, count) = frame_range(total, arguments.start_frame, arguments.levels)?;
         let entries = match count {
             0 => Vec::new(),
             count => self.vm.request(&Frames { thread, first, count }).await.map_err(running)?,
         };
-        self.with_tables(|tables| tables.add_known_frames(epoch, thread, first as usize, &entries));
-        let frames = entries.into_iter().enumerate().map(|(at, entry)| {
-            let spot = FrameSpot { thread, depth: first as usize + at };
-            self.describe_frame(spot, entry)
-        });
+        let depth = usize::try_from(first).unwrap_or(0);
+        self.with_tables(|tables| tables.add_known_frames(epoch, thread, depth, &entries));
+        let spots = (depth..).map(|depth| FrameSpot { thread, depth });
+        let frames = spots.zip(entries).map(|(spot, entry)| self.describe_frame(spot, entry));
         Ok(StackTraceResponse { stack_frames: try_join_all(frames).await?, total_frames: Some(i64::from(total)) })
     }
 
@@ -109,13 +116,18 @@ impl JavaSession {
         spot: FrameSpot,
         entry: FrameEntryOfThread,
     ) -> Result<DapStackFrame, RequestFailure> {
-        let frame = self.read_code(entry).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
-        let source = self.source_of(&frame.class).await?;
+        let frame = self.read_code(spot, entry).await?;
+        let line = self.frame_line(&frame).await?;
+        let source = self.frame_source(&frame).await?;
         let is_foreign = is_jdk_class(&frame.class.signature);
+        let class = frame.class.name();
         Ok(DapStackFrame {
             id: self.with_tables(|tables| tables.frame_id(spot)),
-            name: format!("{}.{}", frame.class.name(), frame.method.name),
+            name: match &frame.code {
+                FrameCode::Current => format!("{class}.{}", frame.method.name),
+                FrameCode::Old(Some(_)) => format!("{class}.{} [old code]", frame.method.name),
+                FrameCode::Old(None) => format!("{class} [old code]"),
+            },
             line: i64::from(line.max(0)),
             column: i64::from(line > 0),
             source,
@@ -123,10 +135,41 @@ impl JavaSession {
         })
     }
 
+    /// The line of a frame; 0 where it is not known.
+    pub async fn frame_line(&self, frame: &CodeFrame) -> Result<i32, JdwpError> {
+        match &frame.code {
+            FrameCode::Current => self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await,
+            FrameCode::Old(old) => Ok(old.as_ref().map_or(0, |old| line_of(&old.lines, frame.location.index))),
+        }
+    }
+
+    /// The variables of a frame's method; `None` where they are not known.
+    pub async fn frame_variables(&self, frame: &CodeFrame) -> Result<Option<Arc<MethodVariables>>, JdwpError> {
+        match &frame.code {
+            FrameCode::Current => self.vm.variables(&frame.class, frame.location.method).await,
+            FrameCode::Old(old) => Ok(old.as_ref().and_then(|old| old.variables.clone())),
+        }
+    }
+
+    /// The source of a frame. That of old code is not its file, which has changed, but the text of before.
+    async fn frame_source(&self, frame: &CodeFrame) -> Result<Option<DapSource>, JdwpError> {
+        let FrameCode::Old(old) = &frame.code else {
+            let source = self.source_of(&frame.class).await?;
+            if let Some(path) = source.as_ref().and_then(|source| source.path.as_ref()) {
+                let compiled = lock(&self.code_origin).since;
+                self.sources.remember_text(path.as_ref(), compiled).await;
+            }
+            return Ok(source);
+        };
+        let name = self.vm.source_file(&frame.class).await?;
+        let source_reference = old.as_ref().and_then(|old| old.source);
+        Ok(name.map(|name| DapSource { name: Some(name), source_reference, ..DapSource::default() }))
+    }
+
     /// The source of a class: with a path where the file is found.
     pub async fn source_of(&self, class: &JavaClass) -> Result<Option<DapSource>, JdwpError> {
         let Some(name) = self.vm.source_file(class).await? else { return Ok(None) };
-        let path = self.sources.find_file(&class.signature, &name);
+        let path = self.sources.find_file(&class.signature, &name).await;
         let path = path.map(|path| path.to_string_lossy().into_owned());
         Ok(Some(DapSource { name: Some(name), path, ..DapSource::default() }))
     }
@@ -134,26 +177,43 @@ impl JavaSession {
     /// A frame as it is now: its id changes when its thread has run a call. Errors: the thread has no such frame.
     pub async fn read_frame(&self, spot: FrameSpot) -> Result<CodeFrame, RequestFailure> {
         if let Some(entry) = self.with_tables(|tables| tables.known_frames.get(spot.thread, spot.depth)) {
-            return self.read_code(entry).await;
+            return self.read_code(spot, entry).await;
         }
         let first = i32::try_from(spot.depth).unwrap_or(i32::MAX);
         let found = self.vm.request(&Frames { thread: spot.thread, first, count: 1 }).await?;
         let entry = found.into_iter().next().ok_or("the frame is gone")?;
-        self.read_code(entry).await
+        self.read_code(spot, entry).await
     }
 
-    async fn read_code(&self, entry: FrameEntryOfThread) -> Result<CodeFrame, RequestFailure> {
-        let FrameEntryOfThread { frame, location } = entry;
+    async fn read_code(&self, spot: FrameSpot, entry: FrameEntryOfThread) -> Result<CodeFrame, RequestFailure> {
+        let FrameEntryOfThread { frame: id, location } = entry;
         let class = self.vm.class(location.class, location.type_tag).await?;
-        let method = self.vm.method(&class, location.method).await?;
-        let method = method.unwrap_or_else(|| DeclaredMethod {
+        if self.vm.is_current(&class, location.method).await?
+            && let Some(method) = self.vm.method(&class, location.method).await?
+        {
+            return Ok(CodeFrame { id, location, class, method, code: FrameCode::Current });
+        }
+        let total = self.vm.request(&FrameCount { thread: spot.thread }).await?;
+        let height = usize::try_from(total).ok().and_then(|total| total.checked_sub(spot.depth));
+        let old = height
+            .and_then(|height| self.with_tables(|tables| tables.old_frames.get((spot.thread, height), location.class)));
+        // Static: whether there is a `this` is not known.
+        let unknown = || DeclaredMethod {
             id: location.method,
-            name: "obsolete".to_owned(),
-            signature: "()V".to_owned(),
+            name: "?".to_owned(),
+            signature: String::new(),
             generic: String::new(),
-            modifiers: 0,
-        });
-        Ok(CodeFrame { id: frame, location, class, method })
+            modifiers: STATIC,
+        };
+        let method = old.as_ref().map_or_else(unknown, |old| old.method.clone());
+        Ok(CodeFrame { id, location, class, method, code: FrameCode::Old(old) })
+    }
+
+    /// The text of a source that is in no file any more.
+    pub fn source_text(&self, reference: i64) -> Result<String, RequestFailure> {
+        let text = self.with_tables(|tables| tables.old_frames.text(reference));
+        let text = text.ok_or_else(|| format!("there is no source {reference}"))?;
+        Ok(text.as_ref().to_owned())
     }
 
     /// The scopes of a frame: its variables; the static fields of its class.
@@ -161,7 +221,7 @@ impl JavaSession {
         let spot = self.frame_spot(frame_id)?;
         let frame = self.read_frame(spot).await?;
         let fields = self.vm.fields(&frame.class).await?;
-        let has_statics = fields.iter().any(|field| field.modifiers & super::java_vm::STATIC != 0);
+        let has_statics = fields.iter().any(|field| field.modifiers & STATIC != 0);
         let mut scopes = vec![self.scope("Locals", Some("locals"), false, ValueContainer::Locals(spot))];
         if has_statics {
             scopes.push(self.scope("Static fields", None, true, ValueContainer::Statics(frame.class.id)));
@@ -186,6 +246,18 @@ impl JavaSession {
     }
 }
 
+/// The first frame and the number of frames that a client has asked for, of those that a thread has. Errors: the virtual
+/// machine has sent what is no count.
+fn frame_range(total: i32, start: Option<i64>, levels: Option<i64>) -> Result<(i32, i32), RequestFailure> {
+    if total < 0 {
+        return Err(format!("the virtual machine sent a stack of {total} frames").into());
+    }
+    let first = i32::try_from(start.unwrap_or(0).max(0)).unwrap_or(i32::MAX).min(total);
+    let levels = levels.filter(|levels| *levels > 0).map(|levels| i32::try_from(levels).unwrap_or(i32::MAX));
+    // Both are from 0 to `total`.
+    Ok((first, levels.unwrap_or(MAX_FRAMES).min(total.saturating_sub(first))))
+}
+
 /// The word for a thread status (JDWP: ThreadStatus Constants).
 fn thread_state(status: i32) -> Option<&'static str> {
     Some(match status {
@@ -196,4 +268,21 @@ fn thread_state(status: i32) -> Option<&'static str> {
         4 => "waiting",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_frames_is_within_the_stack_whatever_is_asked_or_sent() {
+        let range = |total, start, levels| frame_range(total, start, levels).ok();
+        assert_eq!(range(3, None, None), Some((0, 3)));
+        assert_eq!(range(3, Some(1), Some(1)), Some((1, 1)));
+        assert_eq!(range(3, Some(9), Some(1)), Some((3, 0)));
+        assert_eq!(range(3, Some(-9), Some(-1)), Some((0, 3)));
+        assert_eq!(range(3, Some(i64::MAX), Some(i64::MAX)), Some((3, 0)));
+        assert_eq!(range(i32::MAX, None, None), Some((0, MAX_FRAMES)));
+        assert_eq!((range(-1, None, None), range(i32::MIN, Some(i64::MIN), None)), (None, None));
+    }
 }

@@ -1,9 +1,11 @@
 //! A virtual machine: its connection, and what is known of its classes.
 //!
 //! What a class has (fields, methods, lines) is read once and kept: a loaded class does not change unless it is redefined.
-//! Does not depend on DAP.
+//! The agent of a virtual machine ends the program when it is asked for the tables of a method that is not there any more:
+//! they are requested in one place, which refuses ids that a redefinition has ended. Does not depend on DAP.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::try_join_all;
@@ -13,12 +15,12 @@ use super::signatures::{short_type_name, type_name};
 use crate::jdwp::commands::class_types::Superclass;
 use crate::jdwp::commands::objects::TypeOfObject;
 use crate::jdwp::commands::reference_types::{
-    DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, LineEntry, LineTable, MethodVariables,
+    DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, IsObsolete, LineEntry, LineTable, MethodVariables,
     MethodsWithGeneric, Signature, SourceFile, VariableTableWithGeneric,
 };
 use crate::jdwp::commands::virtual_machine::{CapabilitiesNew, ClassesBySignature, VmCapabilities};
 use crate::jdwp::values::{MethodId, ObjectId, ReferenceTypeId, TYPE_CLASS, TYPE_INTERFACE, TypeTag};
-use crate::jdwp::{JdwpClient, JdwpCommand, JdwpError, JdwpErrorCode};
+use crate::jdwp::{EventKind, JdwpClient, JdwpCommand, JdwpError, JdwpErrorCode, SetEventRequest, SuspendPolicy};
 use crate::sync::lock;
 
 /// Modifier of fields and methods: `static` (JVMS 4.5).
@@ -38,6 +40,15 @@ pub struct JavaVm {
     pub client: JdwpClient,
     pub capabilities: VmCapabilities,
     classes: Mutex<HashMap<ReferenceTypeId, Arc<JavaClass>>>,
+    redefined: Mutex<RedefinedClasses>,
+}
+
+/// What is known of classes that were redefined.
+#[derive(Default)]
+struct RedefinedClasses {
+    ids: HashSet<ReferenceTypeId>,
+    /// The methods that the virtual machine has called obsolete.
+    obsolete: HashSet<(ReferenceTypeId, MethodId)>,
 }
 
 /// What is known of a class. Everything but its name is read when it is needed.
@@ -53,6 +64,8 @@ pub struct JavaClass {
     source_file: OnceCell<Option<String>>,
     lines: Mutex<HashMap<MethodId, Arc<Vec<LineEntry>>>>,
     variables: Mutex<HashMap<MethodId, Arc<MethodVariables>>>,
+    /// It has been redefined since this was read: its methods have ended.
+    has_ended: AtomicBool,
 }
 
 impl JavaClass {
@@ -78,8 +91,16 @@ pub struct FoundField {
 impl JavaVm {
     /// Asks a virtual machine what it can do.
     pub async fn open(client: JdwpClient) -> Result<JavaVm, JdwpError> {
-        let capabilities = client.request(&CapabilitiesNew {}).await?;
-        Ok(JavaVm { client, capabilities, classes: Mutex::default() })
+        let (kind, policy) = (EventKind::ClassUnload, SuspendPolicy::None);
+        let unloads = SetEventRequest { kind, policy, modifiers: Vec::new() };
+        let (capabilities, unloads) = tokio::join!(client.request(&CapabilitiesNew {}), client.request(&unloads));
+        // A virtual machine that does not report unloads keeps what is known of its classes.
+        if let Err(error) = unloads.map(drop)
+            && error.is_closed()
+        {
+            return Err(error);
+        }
+        Ok(JavaVm { client, capabilities: capabilities?, classes: Mutex::default(), redefined: Mutex::default() })
     }
 
     /// Sends a command and waits for its reply.
@@ -111,14 +132,29 @@ impl JavaVm {
                 source_file: OnceCell::new(),
                 lines: Mutex::default(),
                 variables: Mutex::default(),
+                has_ended: AtomicBool::new(false),
             })
         });
         Arc::clone(class)
     }
 
-    /// Classes have been redefined: what is known of them is read anew.
-    pub fn forget_classes(&self, ids: &[ReferenceTypeId]) {
-        lock(&self.classes).retain(|id, _| !ids.contains(id));
+    /// Classes are being redefined: the ids of their methods end, and what is known of them is read anew.
+    pub fn forget_redefined(&self, ids: &[ReferenceTypeId]) {
+        lock(&self.redefined).ids.extend(ids);
+        let mut classes = lock(&self.classes);
+        for class in ids.iter().filter_map(|id| classes.remove(id)) {
+            class.has_ended.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether a class has been redefined in this session, or was about to be.
+    pub fn was_redefined(&self, class: ReferenceTypeId) -> bool {
+        lock(&self.redefined).ids.contains(&class)
+    }
+
+    /// A class of that signature has been unloaded.
+    pub fn forget_unloaded(&self, signature: &str) {
+        lock(&self.classes).retain(|_, class| class.signature != signature);
     }
 
     /// The loaded classes with that signature; each class loader may have one.
@@ -167,7 +203,7 @@ impl JavaVm {
         while at < found.len() && found.len() < MAX_ANCESTORS {
             let of = Arc::clone(&found[at]);
             for id in self.interfaces(&of).await? {
-                if !found.iter().any(|known| known.id == id) {
+                if found.len() < MAX_ANCESTORS && !found.iter().any(|known| known.id == id) {
                     found.push(self.class(id, TYPE_INTERFACE).await?);
                 }
             }
@@ -247,12 +283,43 @@ impl JavaVm {
         class.source_file.get_or_try_init(read).await.cloned()
     }
 
+    /// A table of a method: the only way in which one is requested. `None`: its class lacks it, the method is native, or it
+    /// is not of the class as it is now.
+    async fn method_table<C: JdwpCommand>(
+        &self,
+        class: &JavaClass,
+        method: MethodId,
+        request: &C,
+    ) -> Result<Option<C::Reply>, JdwpError> {
+        if !self.is_current(class, method).await? {
+            return Ok(None);
+        }
+        without_absent(self.request(request).await)
+    }
+
+    /// Whether a method is one of its class as it is now.
+    pub async fn is_current(&self, class: &JavaClass, method: MethodId) -> Result<bool, JdwpError> {
+        if method.0 == 0 || !self.methods(class).await?.iter().any(|it| it.id == method) {
+            return Ok(false);
+        }
+        let key = (class.id, method);
+        let (is_redefined, is_obsolete) = {
+            let redefined = lock(&self.redefined);
+            (redefined.ids.contains(&class.id), redefined.obsolete.contains(&key))
+        };
+        if is_redefined && !is_obsolete && self.request(&IsObsolete { class: class.id, method }).await? {
+            lock(&self.redefined).obsolete.insert(key);
+            return Ok(false);
+        }
+        Ok(!is_obsolete && !class.has_ended.load(Ordering::Acquire))
+    }
+
     /// The lines of a method, in the order of its code; empty where there are none.
     pub async fn lines(&self, class: &JavaClass, method: MethodId) -> Result<Arc<Vec<LineEntry>>, JdwpError> {
         if let Some(lines) = lock(&class.lines).get(&method) {
             return Ok(Arc::clone(lines));
         }
-        let read = without_absent(self.request(&LineTable { class: class.id, method }).await)?;
+        let read = self.method_table(class, method, &LineTable { class: class.id, method }).await?;
         let mut lines = read.map(|read| read.lines).unwrap_or_default();
         lines.sort_by_key(|entry| entry.index);
         let lines = Arc::new(lines);
@@ -262,8 +329,7 @@ impl JavaVm {
 
     /// The line of an instruction; 0 where it is not known.
     pub async fn line_at(&self, class: &JavaClass, method: MethodId, index: u64) -> Result<i32, JdwpError> {
-        let lines = self.lines(class, method).await?;
-        Ok(lines.iter().take_while(|entry| entry.index <= index).last().map_or(0, |entry| entry.line))
+        Ok(line_of(&*self.lines(class, method).await?, index))
     }
 
     /// The lines of all methods of a class.
@@ -283,11 +349,16 @@ impl JavaVm {
             return Ok(Some(Arc::clone(variables)));
         }
         let request = VariableTableWithGeneric { class: class.id, method };
-        let Some(read) = without_absent(self.request(&request).await)? else { return Ok(None) };
+        let Some(read) = self.method_table(class, method, &request).await? else { return Ok(None) };
         let variables = Arc::new(read);
         lock(&class.variables).insert(method, Arc::clone(&variables));
         Ok(Some(variables))
     }
+}
+
+/// The line of an instruction, by the lines of its method; 0 where it is not known.
+pub fn line_of(lines: &[LineEntry], index: u64) -> i32 {
+    lines.iter().take_while(|entry| entry.index <= index).last().map_or(0, |entry| entry.line)
 }
 
 /// `None` where a class lacks the information, or the method is native.
@@ -300,5 +371,85 @@ fn without_absent<T>(reply: Result<T, JdwpError>) -> Result<Option<T>, JdwpError
             Ok(None)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::java::scripted_vm::{id, open_scripted_vm, text};
+    use crate::jdwp::values::ReferenceTypeId;
+
+    const CLASS: ReferenceTypeId = ReferenceTypeId(1);
+    const METHOD: MethodId = MethodId(7);
+    const METHODS: (u8, u8) = (2, 15);
+    const LINES: (u8, u8) = (6, 1);
+    const OBSOLETE: (u8, u8) = (6, 4);
+    const VARIABLES: (u8, u8) = (6, 5);
+
+    fn methods(ids: &[u64]) -> Vec<u8> {
+        let one = |number: &u64| [id(*number), text("f"), text("()V"), text(""), vec![0; 4]].concat();
+        [(ids.len() as u32).to_be_bytes().to_vec(), ids.iter().flat_map(one).collect()].concat()
+    }
+
+    /// A class with one method, which has line 5.
+    fn answer(set: u8, number: u8, data: &[u8]) -> Result<Vec<u8>, u16> {
+        assert!(set != 6 || data[8..16] == METHOD.0.to_be_bytes(), "the agent would end the program: {data:?}");
+        match (set, number) {
+            METHODS => Ok(methods(&[METHOD.0])),
+            LINES => Ok([vec![0; 16], 1u32.to_be_bytes().to_vec(), vec![0; 8], vec![0, 0, 0, 5]].concat()),
+            VARIABLES => Ok(vec![0; 8]),
+            OBSOLETE => Ok(vec![0]),
+            _ => Err(99),
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_tables_of_methods_that_a_class_has_are_requested() {
+        let (vm, asked) = open_scripted_vm(answer).await;
+        let class = vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned());
+        assert_eq!(vm.line_at(&class, METHOD, 0).await, Ok(5));
+        for ended in [0, 8, u64::MAX] {
+            assert_eq!(vm.line_at(&class, MethodId(ended), 0).await, Ok(0));
+            assert!(vm.variables(&class, MethodId(ended)).await.unwrap().is_none());
+            assert!(!vm.is_current(&class, MethodId(ended)).await.unwrap());
+        }
+        let tables = lock(&asked).iter().filter(|it| it.0 == 6).count();
+        assert_eq!(tables, 1, "the lines of the one method, once");
+    }
+
+    #[tokio::test]
+    async fn a_redefinition_ends_what_was_known_of_a_class() {
+        let (vm, asked) = open_scripted_vm(answer).await;
+        let before = vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned());
+        vm.methods(&before).await.unwrap();
+        vm.forget_redefined(&[CLASS]);
+        // Who holds the class of before gets no table of its methods.
+        assert!(vm.variables(&before, METHOD).await.unwrap().is_none());
+        assert!(lock(&asked).iter().all(|it| (it.0, it.1) != VARIABLES));
+        let after = vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned());
+        assert!(!Arc::ptr_eq(&before, &after));
+        assert_eq!(vm.line_at(&after, METHOD, 0).await, Ok(5), "the virtual machine says that it is not obsolete");
+        assert!(vm.was_redefined(CLASS) && !vm.was_redefined(ReferenceTypeId(2)));
+    }
+
+    #[tokio::test]
+    async fn an_obsolete_method_is_remembered_and_an_unloaded_class_forgotten() {
+        let obsolete = |set: u8, number: u8, data: &[u8]| match (set, number) {
+            OBSOLETE => Ok(vec![1]),
+            _ => answer(set, number, data),
+        };
+        let (vm, asked) = open_scripted_vm(obsolete).await;
+        vm.forget_redefined(&[CLASS]);
+        let class = vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned());
+        for _ in 0..2 {
+            assert!(!vm.is_current(&class, METHOD).await.unwrap());
+            assert!(vm.variables(&class, METHOD).await.unwrap().is_none());
+        }
+        assert_eq!(lock(&asked).iter().filter(|it| it.0 == 6).count(), 1, "asked once");
+        vm.forget_unloaded("LB;");
+        assert!(Arc::ptr_eq(&class, &vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned())));
+        vm.forget_unloaded("LA;");
+        assert!(!Arc::ptr_eq(&class, &vm.known_class(CLASS, TYPE_CLASS, "LA;".to_owned())));
     }
 }

@@ -18,6 +18,7 @@
 //! | `resume` | continue, step, pause |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
+//! | `old_frames` | frames of code that was redefined: what was read of it before |
 //! | `blocking` | work on files, off the runtime's threads |
 //! | `frames`, `known_frames`, `variables` | threads, frames; frames that were read already; variables, page by page |
 //! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
@@ -48,8 +49,11 @@ mod java_vm;
 mod known_frames;
 mod launch_arguments;
 mod monitor_events;
+mod old_frames;
 mod requests;
 mod resume;
+#[cfg(test)]
+mod scripted_vm;
 mod serve;
 mod session;
 mod signatures;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
 use super::breakpoints::{WantedStop, line_place};
 use super::session::JavaSession;
+use super::sources::package_of;
 use super::stop_conditions::parse_conditions;
 use crate::adapters::conversation::{exception_filter, read_request, to_body};
 use crate::adapters::request_failure::RequestFailure;
@@ -14,8 +15,9 @@ use crate::dap::types::{
     CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments,
     EvaluateArguments, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments, ScopesResponse,
     SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments,
-    SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments, StackTraceArguments,
-    StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+    SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse,
+    StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse,
+    VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::jdwp::values::ReferenceTypeId;
@@ -95,6 +97,10 @@ impl JavaSession {
                 let StepInTargetsArguments { frame_id } = read_request(request)?;
                 to_body(self.step_in_targets(frame_id).await?)
             }
+            "source" => {
+                let SourceArguments { source_reference, .. } = read_request(request)?;
+                to_body(SourceResponse { content: self.source_text(source_reference)? })
+            }
             "completions" => to_body(self.completions(read_request(request)?).await?),
             "redefineClasses" => to_body(self.redefine_classes().await?),
             "captureEvents" => {
@@ -162,8 +168,9 @@ impl JavaSession {
         let path = arguments.source.path.ok_or("a source without a path has no breakpoints")?;
         let path = Path::new(&path);
         self.sources.add_named_file(path);
+        let package = package_of(path).await;
         let wanted = arguments.breakpoints.iter().map(|it| WantedStop {
-            kind: line_place(path, it.line),
+            kind: line_place(path, it.line, package.clone()),
             conditions: parse_conditions(
                 it.condition.as_deref(),
                 it.hit_condition.as_deref(),

@@ -9,6 +9,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -93,6 +94,8 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let usage = |cause: String| Error::usage("cannot launch a Java program").because(cause);
     let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
     let launch = JavaLaunch::from_fields(&fields).map_err(usage)?;
+    // What is written from here on may not be what runs.
+    let since = SystemTime::now();
     let (program, output, stream) = launch_program(&launch, launch_id).await?;
     let sources = SourceFolders::new(launch.source_paths.clone(), &launch.cwd);
     if let super::launch_arguments::JavaProgramKind::Source(source) = &launch.program {
@@ -114,6 +117,7 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
         folders: program.class_paths.clone(),
         compiled: program.compiled_folder(),
         launch: Some(launch),
+        since,
         ..CodeOrigin::default()
     };
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());

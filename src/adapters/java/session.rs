@@ -11,6 +11,7 @@ use super::code_origin::CodeOrigin;
 use super::collection_pages::Contents;
 use super::java_vm::JavaVm;
 use super::known_frames::KnownFrames;
+use super::old_frames::OldFrames;
 use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
 use crate::adapters::request_failure::RequestFailure;
@@ -54,6 +55,7 @@ pub struct SessionTables {
     pub writes: HashMap<ObjectId, PendingWrite>,
     frames: Vec<FrameSpot>,
     pub known_frames: KnownFrames,
+    pub old_frames: OldFrames,
     containers: Vec<ValueContainer>,
     /// Objects that must not be collected while they can be referred to.
     pub kept: Vec<ObjectId>,

@@ -1,5 +1,6 @@
 //! The requests of a step into a chosen call: what can be chosen, and how such a step goes on.
 
+use super::blocking::run_blocking;
 use super::session::{FrameSpot, JavaSession};
 use super::smart_step::{SmartStep, StepEnd, calls_on_line};
 use crate::adapters::request_failure::RequestFailure;
@@ -17,14 +18,16 @@ impl JavaSession {
     pub async fn step_in_targets(&self, frame_id: i64) -> Result<StepInTargetsResponse, RequestFailure> {
         let spot = self.frame_spot(frame_id)?;
         let frame = self.read_frame(spot).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
+        let line = self.frame_line(&frame).await?;
         let path = self.source_of(&frame.class).await?.and_then(|source| source.path);
         let path = path.ok_or_else(|| format!("the source of {} is not found", frame.class.name()))?;
-        let text = bounded_file::read_text(path.as_ref(), MAX_SOURCE, Links::Follow);
-        let text = text.map_err(|cause| format!("{path} cannot be read: {cause}"))?;
-        let names = calls_on_line(&text, usize::try_from(line).unwrap_or(0));
-        let target = |(index, name): (usize, &String)| StepInTarget { id: index as i64 + 1, label: name.clone() };
-        let targets = names.iter().enumerate().map(target).collect();
+        let shown = path.clone();
+        let calls = run_blocking(move || {
+            let text = bounded_file::read_text(path.as_ref(), MAX_SOURCE, Links::Follow)?;
+            Ok::<_, std::io::Error>(calls_on_line(&text, usize::try_from(line).unwrap_or(0)))
+        });
+        let names = calls.await?.map_err(|cause| format!("{shown} cannot be read: {cause}"))?;
+        let targets = (1..).zip(names.clone()).map(|(id, label)| StepInTarget { id, label }).collect();
         self.with_tables(|tables| tables.step_targets = names);
         Ok(StepInTargetsResponse { targets })
     }
@@ -32,11 +35,11 @@ impl JavaSession {
     /// Steps into the call with that id.
     pub async fn step_into_target(&self, thread_id: i64, target: i64) -> Result<(), RequestFailure> {
         let thread = self.thread(thread_id)?;
-        let index = usize::try_from(target - 1).ok();
+        let index = target.checked_sub(1).and_then(|index| usize::try_from(index).ok());
         let method = self.with_tables(|tables| tables.step_targets.get(index?).cloned());
         let method = method.ok_or_else(|| format!("there is no call {target} on this line"))?;
         let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
+        let line = self.frame_line(&frame).await?;
         let frames = self.vm.request(&FrameCount { thread }).await?;
         let step = SmartStep { method, frames, caller: frame.location.method, line };
         self.with_tables(|tables| tables.smart_steps.insert(thread, step));
@@ -51,7 +54,7 @@ impl JavaSession {
     pub async fn next_smart_step(&self, thread: ObjectId) -> Result<Option<StepDepth>, RequestFailure> {
         let Some(step) = self.with_tables(|tables| tables.smart_steps.get(&thread).cloned()) else { return Ok(None) };
         let frame = self.read_frame(FrameSpot { thread, depth: 0 }).await?;
-        let line = self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await?;
+        let line = self.frame_line(&frame).await?;
         let frames = self.vm.request(&FrameCount { thread }).await?;
         let short_name = frame.class.short_name();
         let end = StepEnd {

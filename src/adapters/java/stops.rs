@@ -61,6 +61,7 @@ impl JavaSession {
                     let class = self.vm.known_class(*class, *type_tag, signature.clone());
                     self.bind_to_prepared(&class).await?;
                 }
+                E::ClassUnload { signature, .. } => self.vm.forget_unloaded(signature),
                 E::ThreadStart { thread, .. } => self.report_thread("started", *thread).await,
                 E::ThreadDeath { thread, .. } => self.report_thread("exited", *thread).await,
                 E::VmStart { thread, .. } if composite.suspend_policy == SuspendPolicy::All as u8 => {

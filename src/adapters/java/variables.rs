@@ -148,7 +148,7 @@ impl JavaSession {
             let declared = frame.class.signature.clone();
             found.push(NamedValue { name: "this".to_owned(), value: JdwpValue::Object(this), declared });
         }
-        let Some(table) = self.vm.variables(&frame.class, frame.location.method).await? else { return Ok(found) };
+        let Some(table) = self.frame_variables(&frame).await? else { return Ok(found) };
         let visible: Vec<&VariableEntryOfMethod> =
             table.variables.iter().filter(|it| is_visible(it, frame.location) && it.name != "this").collect();
         if visible.is_empty() {

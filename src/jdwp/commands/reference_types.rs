@@ -62,6 +62,10 @@ reply!(
     LineEntry { index: u64, line: i32 }
 );
 command!(
+    /// Whether a method has been redefined: it is run to its end only by threads that are in it.
+    IsObsolete, "Method.IsObsolete", 6, 4, { class: ReferenceTypeId, method: MethodId } -> bool
+);
+command!(
     /// The variables of a method, with their generic signatures.
     VariableTableWithGeneric, "Method.VariableTableWithGeneric", 6, 5,
     { class: ReferenceTypeId, method: MethodId } -> MethodVariables

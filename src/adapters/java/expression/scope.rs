@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::evaluator::Evaluator;
 use super::operand::Operand;
+use crate::adapters::java::blocking::run_blocking;
 use crate::adapters::java::java_vm::{FoundField, JavaClass, STATIC};
 use crate::adapters::java::signatures::{class_signature, package_path};
 use crate::adapters::java::sources::{SourceHeader, read_header};
@@ -69,7 +70,7 @@ impl Evaluator<'_> {
     pub async fn find_variable(&mut self, name: &str) -> Result<Option<VariablePlace>, RequestFailure> {
         let frame = self.frame().await?;
         let vm = &self.session.vm;
-        if let Some(table) = vm.variables(&frame.class, frame.location.method).await? {
+        if let Some(table) = self.session.frame_variables(&frame).await? {
             let local = table.variables.iter().find(|it| it.name == name && is_visible(it, frame.location));
             if let Some(local) = local {
                 let (slot, signature, is_generic) = (local.slot, local.signature.clone(), !local.generic.is_empty());
@@ -245,7 +246,9 @@ impl Evaluator<'_> {
 
     async fn source_header(&self, class: &JavaClass) -> Result<SourceHeader, RequestFailure> {
         let Some(name) = self.session.vm.source_file(class).await? else { return Ok(SourceHeader::default()) };
-        let path = self.session.sources.find_file(&class.signature, &name);
-        Ok(path.map(|path| read_header(&path)).unwrap_or_default())
+        let Some(path) = self.session.sources.find_file(&class.signature, &name).await else {
+            return Ok(SourceHeader::default());
+        };
+        run_blocking(move || read_header(&path)).await
     }
 }
