@@ -138,3 +138,53 @@ fn a_swap_that_the_program_has_taken_is_answered_as_done_whatever_fails_after_it
     stage.json(&["debug", "stop"]);
     stage.nothing_is_left();
 }
+
+fn ticker(class: &str) -> String {
+    let text = "\
+public class NAME {
+  static void tick() { System.out.println(\"NAME old\"); }
+
+  public static void main(String[] arguments) throws Exception {
+    for (;;) {
+      tick();
+      Thread.sleep(50);
+    }
+  }
+}
+";
+    text.replace("NAME", class)
+}
+
+fn wait_for_output(stage: &ScenarioSandbox, words: &[&str]) {
+    crate::support::eventually("output", || {
+        let output = stage.json(&["debug", "output"]).to_string();
+        words.iter().all(|words| output.contains(words)).then_some(())
+    });
+}
+
+#[test]
+fn changed_code_is_swapped_into_each_program_of_a_session() {
+    let Some(stage) = ScenarioSandbox::with("java", "First.java", &ticker("First")) else { return };
+    stage.sandbox.write("Second.java", &ticker("Second"));
+    let launched = stage.json(&["debug", "launch", "--programs", "First.java", "Second.java"]);
+    let id = launched["sessionId"].as_str().unwrap().to_owned();
+    wait_for_output(&stage, &["First old", "Second old"]);
+    let swap = || stage.json(&["debug", "launch", "--restart", &id, "--swap"])["notes"].to_string();
+    stage.sandbox.write("First.java", &ticker("First").replace("First old", "First new"));
+    stage.sandbox.write("Second.java", &ticker("Second").replace("Second old", "Second new"));
+    let notes = swap();
+    assert!(notes.contains("First (First.java)") && notes.contains("Second (Second.java)"), "{notes}");
+    wait_for_output(&stage, &["First new", "Second new"]);
+    assert_ne!(stage.json(&["debug", "status"])["stale"], true);
+
+    // One that cannot take the change is named, and so are those that could.
+    let with_method = "static int added() { return 1; }\n  static void tick";
+    stage.sandbox.write("First.java", &ticker("First").replace("First old", "First third"));
+    stage.sandbox.write("Second.java", &ticker("Second").replace("static void tick", with_method));
+    let notes = swap();
+    for words in ["Second.java: a method was added", "First.java took it", "launched anew"] {
+        assert!(notes.contains(words), "{notes}");
+    }
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}

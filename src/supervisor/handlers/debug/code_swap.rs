@@ -30,7 +30,7 @@ pub async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) 
         // Who attaches to a program does not launch it.
         CodeSwap::Refused(reason) if first.is_attached() => {
             let error = Error::other(format!("cannot swap the changed code into {id}")).because(reason);
-            return Err(error.hint("the program runs on as it was: start it anew, and attach to it again"));
+            return Err(error.hint("what did not take it runs on as it was: start it anew, and attach to it again"));
         }
         CodeSwap::Refused(reason) => {
             let note = format!("the changed code cannot be swapped into {id}: {reason}; it was launched anew");
