@@ -1,4 +1,5 @@
-//! What a text may go on with: variables, fields and methods, as the frame knows them. No code of the program runs.
+//! What a text may go on with: variables, fields and methods, as the frame knows them. No code of the program runs, and no
+//! class is loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,11 +36,11 @@ impl JavaSession {
         if !expression.is_without_effect() {
             return Ok(Vec::new());
         }
-        let operand = Evaluator::evaluate_in(self, spot, &expression).await;
+        let operand = Evaluator::look_in(self, spot, &expression).await;
         let class = match operand.ok().and_then(|operand| operand.value()).and_then(|value| value.as_object()) {
             Some(object) if !object.id.is_null() => Some(self.vm.class_of(object.id).await?),
-            // No value: the name of a class, perhaps.
-            _ => Evaluator::new(self, spot).find_class(receiver).await.ok().flatten(),
+            // No value: the name of a class, perhaps. One that is not loaded stays so: that would run its code.
+            _ => Evaluator::new(self, spot).without_code().find_class(receiver).await.ok().flatten(),
         };
         match class {
             Some(class) => self.members_of_class(&class).await,

@@ -39,7 +39,11 @@ impl JavaSession {
             return self.force_return(spot, returned).await;
         }
         let expression = parse_expression(&arguments.expression)?;
-        let operand = Evaluator::evaluate_in(self, spot, &expression).await?;
+        // Whoever points at a name has not asked for anything to run.
+        let operand = match arguments.context.as_deref() {
+            Some("hover") => Evaluator::look_in(self, spot, &expression).await?,
+            _ => Evaluator::evaluate_in(self, spot, &expression).await?,
+        };
         let shown = self.show_operand(&operand).await?;
         Ok(EvaluateResponse {
             result: shown.value,
@@ -209,7 +213,11 @@ impl JavaSession {
                 let spot = spot.unwrap_or(FrameSpot { thread: crate::jdwp::values::ObjectId(0), depth: 0 });
                 self.place_in(&self.container(reference)?, spot, name).await?
             }
-            (None, Ok(spot)) => self.place_of_expression(spot, name).await?,
+            (None, Ok(spot)) => match self.place_of_expression(spot, name).await {
+                Ok(place) => place,
+                // A class that is not loaded is watched when it is.
+                Err(failure) => return class_and_field(name).filter(|it| is_class_name(&it.0)).ok_or(failure),
+            },
             (None, Err(failure)) => return class_and_field(name).ok_or(failure),
         };
         match place {
@@ -220,10 +228,10 @@ impl JavaSession {
         }
     }
 
-    /// A field by an expression; `Counter.value` names one that is not static, too.
+    /// A field by an expression, without running code of the program; `Counter.value` names one that is not static, too.
     async fn place_of_expression(&self, spot: FrameSpot, name: &str) -> Result<VariablePlace, RequestFailure> {
         let expression = parse_expression(name)?;
-        let mut evaluator = Evaluator::new(self, spot);
+        let mut evaluator = Evaluator::new(self, spot).without_code();
         let failure = match evaluator.find_place(&expression).await {
             Ok(place) => return Ok(place),
             Err(failure) => failure,
@@ -279,6 +287,11 @@ impl JavaSession {
 fn class_and_field(name: &str) -> Option<(String, String)> {
     let (class, field) = name.trim().rsplit_once('.')?;
     (!class.is_empty() && !field.is_empty()).then(|| (class.to_owned(), field.to_owned()))
+}
+
+/// Whether a name looks like that of a class: its last part begins with a capital.
+fn is_class_name(name: &str) -> bool {
+    name.rsplit(['.', '$']).next().is_some_and(|last| last.starts_with(char::is_uppercase))
 }
 
 /// What `return …` in a console is to return; `None`: it is an expression.

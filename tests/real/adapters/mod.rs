@@ -6,6 +6,7 @@ mod adapter_session;
 mod go;
 mod java;
 mod java_expressions;
+mod java_looks;
 mod javascript;
 pub mod native;
 mod python;

@@ -98,6 +98,9 @@ impl Evaluator<'_> {
 
     /// Runs code of the program. The events of its thread stop nothing meanwhile.
     pub async fn invoke<C: JdwpCommand>(&mut self, command: &C) -> Result<C::Reply, RequestFailure> {
+        if !self.runs_code {
+            return Err("this would run code of the program".into());
+        }
         let (session, thread) = (self.session, self.spot.thread);
         // The ids of its frames change.
         self.forget_frame();

@@ -12,6 +12,8 @@ use crate::jdwp::values::{JdwpValue, ObjectId};
 pub struct Evaluator<'a> {
     pub session: &'a JavaSession,
     pub spot: FrameSpot,
+    /// Whether it may run code of the program (calls, and what the loading of a class runs), and assign.
+    pub runs_code: bool,
     /// Read when it is needed; read anew after each call.
     frame: Option<CodeFrame>,
     kept: Vec<ObjectId>,
@@ -20,7 +22,12 @@ pub struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     /// An evaluator in that frame.
     pub fn new(session: &'a JavaSession, spot: FrameSpot) -> Evaluator<'a> {
-        Evaluator { session, spot, frame: None, kept: Vec::new() }
+        Evaluator { session, spot, runs_code: true, frame: None, kept: Vec::new() }
+    }
+
+    /// The same, which only looks: what would run code of the program, or change it, fails.
+    pub fn without_code(self) -> Evaluator<'a> {
+        Evaluator { runs_code: false, ..self }
     }
 
     /// The frame.

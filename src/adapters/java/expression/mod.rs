@@ -6,6 +6,7 @@
 //! | `parser` | text to expression; what is not supported is named |
 //! | `literals` | numbers, characters and strings as they are written |
 //! | `arithmetic` | operators on primitive values, as the language defines them |
+//! | `arrays` | new arrays |
 //! | `operand` | a value with what is known of its type |
 //! | `evaluator` | the context of one evaluation |
 //! | `operations` | the evaluation of each form of expression |
@@ -16,6 +17,7 @@
 //! | `calls` | calls of methods and constructors in the program |
 
 mod arithmetic;
+mod arrays;
 mod calls;
 mod conversion;
 pub mod evaluator;

@@ -9,7 +9,7 @@ use super::calls::CallReceiver;
 use super::evaluator::Evaluator;
 use super::operand::Operand;
 use super::overloads::find_candidates;
-use super::scope::VariablePlace;
+use super::scope::{MAX_OUTER, VariablePlace};
 use super::syntax::JavaExpression;
 use crate::adapters::java::java_vm::{JavaClass, STATIC};
 use crate::adapters::request_failure::RequestFailure;
@@ -195,7 +195,7 @@ impl Evaluator<'_> {
     async fn evaluate_own_call(&mut self, name: &str, arguments: &[JavaExpression]) -> Result<Operand, RequestFailure> {
         let mut object: Option<ObjectId> = self.this_object().await?;
         let mut class = self.frame().await?.class;
-        loop {
+        for _ in 0..MAX_OUTER {
             // A method of the object's own class overrides one of the frame's.
             let of = match object {
                 Some(object) => self.session.vm.class_of(object).await?,
@@ -208,8 +208,9 @@ impl Evaluator<'_> {
             }
             match self.outer_of(object, &class).await? {
                 Some((outer, outer_class)) => (object, class) = (outer, outer_class),
-                None => return Err(format!("there is no method {name} here").into()),
+                None => break,
             }
         }
+        Err(format!("there is no method {name} here").into())
     }
 }

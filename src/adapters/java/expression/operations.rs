@@ -15,9 +15,6 @@ use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::reference_types::ClassObject;
 use crate::jdwp::values::{JdwpValue, ObjectId, TaggedObject};
 
-/// How many elements a new array and those inside it may have.
-const MAX_NEW_ELEMENTS: usize = 1_000_000;
-
 impl Evaluator<'_> {
     /// The value of an expression in a frame; an object of it is kept until the program runs on.
     pub async fn evaluate_in(
@@ -26,6 +23,20 @@ impl Evaluator<'_> {
         expression: &JavaExpression,
     ) -> Result<Operand, RequestFailure> {
         let mut evaluator = Evaluator::new(session, spot);
+        let result = evaluator.evaluate(expression).await;
+        let value = result.as_ref().ok().and_then(Operand::value);
+        evaluator.release(value).await;
+        result
+    }
+
+    /// As [`Evaluator::evaluate_in`], without running code of the program: no call, no class that is loaded, no assignment.
+    /// Errors: it would need that.
+    pub async fn look_in(
+        session: &JavaSession,
+        spot: FrameSpot,
+        expression: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot).without_code();
         let result = evaluator.evaluate(expression).await;
         let value = result.as_ref().ok().and_then(Operand::value);
         evaluator.release(value).await;
@@ -232,11 +243,14 @@ impl Evaluator<'_> {
             _ => return Err("the condition before `?` is a boolean".into()),
         };
         let operand = self.evaluate(chosen).await?;
-        // The other one is evaluated for its type alone, so only where that has no effect.
+        // The other one is looked at for its type alone: where that would need code of the program, it has none.
         if !other.is_without_effect() {
             return Ok(operand);
         }
-        let Ok(other_operand) = self.evaluate(other).await else { return Ok(operand) };
+        let before = std::mem::replace(&mut self.runs_code, false);
+        let looked_at = self.evaluate(other).await;
+        self.runs_code = before;
+        let Ok(other_operand) = looked_at else { return Ok(operand) };
         match (self.number_in(&operand).await?, self.number_in(&other_operand).await?) {
             (Some((value, is_boxed)), Some((other_value, is_other_boxed))) => {
                 if is_boxed && is_other_boxed && value.tag() == other_value.tag() {
@@ -321,69 +335,6 @@ impl Evaluator<'_> {
         let cast = tag.and_then(|tag| convert_number(operand.value()?, tag));
         self.convert_for_assignment(cast.map_or(operand, Operand::of), signature).await
     }
-
-    async fn evaluate_new_array(
-        &mut self,
-        element: &str,
-        dimensions: usize,
-        lengths: &[JavaExpression],
-        elements: Option<&[JavaExpression]>,
-    ) -> Result<Operand, RequestFailure> {
-        let element = match class_signature(element) {
-            primitive if primitive.len() == 1 => primitive,
-            _ => self.require_class(element).await?.signature.clone(),
-        };
-        let signature = "[".repeat(dimensions) + &element;
-        if let Some(elements) = elements {
-            let mut values = Vec::new();
-            for element in elements {
-                let operand = self.evaluate(element).await?;
-                values.push(self.convert_for_assignment(operand, &signature[1..]).await?);
-            }
-            let class = self.require_array_class(&signature).await?;
-            return Ok(Operand::declared(self.create_array(&class, &values).await?, &signature));
-        }
-        let mut counts = Vec::new();
-        for length in lengths {
-            let length = self.evaluate(length).await?;
-            match promote(self.unbox(&length).await?) {
-                Some(JdwpValue::Int(count)) if count >= 0 => counts.push(count as usize),
-                Some(JdwpValue::Int(count)) => {
-                    return Err(format!("java.lang.NegativeArraySizeException: {count}").into());
-                }
-                _ => return Err("the length of an array is an int".into()),
-            }
-        }
-        if counts.iter().try_fold(1usize, |all, count| all.checked_mul(*count)).is_none_or(|all| all > MAX_NEW_ELEMENTS)
-        {
-            return Err(format!("an array of an expression may have {MAX_NEW_ELEMENTS} elements").into());
-        }
-        let value = self.create_nested_arrays(&signature, &counts).await?;
-        Ok(Operand::declared(value, &signature))
-    }
-
-    fn create_nested_arrays<'b>(
-        &'b mut self,
-        signature: &'b str,
-        counts: &'b [usize],
-    ) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
-        Box::pin(async move {
-            let class = self.require_array_class(signature).await?;
-            let (count, inner) = counts.split_first().ok_or("an array needs a length")?;
-            let mut elements = Vec::new();
-            if !inner.is_empty() {
-                for _ in 0..*count {
-                    elements.push(self.create_nested_arrays(&signature[1..], inner).await?);
-                }
-                return self.create_array(&class, &elements).await;
-            }
-            let length = i32::try_from(*count).unwrap_or(i32::MAX);
-            let request = crate::jdwp::commands::class_types::NewArray { array_type: class.id, length };
-            let value = JdwpValue::Object(self.session.vm.request(&request).await?);
-            self.keep(value).await?;
-            Ok(value)
-        })
-    }
 }
 
 /// The tag of the type that both numbers of a conditional have (JLS 15.25): a constant `int` takes the smaller type of the
@@ -406,4 +357,50 @@ fn common_type(one: (&JavaExpression, JdwpValue), other: (&JavaExpression, JdwpV
         return b'S';
     }
     apply_binary(BinaryOperator::Add, one.1, other.1).map_or(tag, |sum| sum.tag())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::java::expression::parser::parse_expression;
+    use crate::adapters::java::scripted_vm::open_scripted_session;
+    use crate::adapters::java::small_stack::run_on_small_stack;
+    use crate::sync::lock;
+
+    const SPOT: FrameSpot = FrameSpot { thread: ObjectId(1), depth: 0 };
+
+    #[test]
+    fn the_deepest_expressions_are_evaluated_on_a_small_stack() {
+        run_on_small_stack(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let (session, _) = open_scripted_session(|_, _, _| Err(99)).await;
+                for (begin, end, expect) in [
+                    ("1+(", ")", JdwpValue::Int(49)),
+                    ("true&&(", ")", JdwpValue::Boolean(true)),
+                    ("true?(", "):2", JdwpValue::Int(1)),
+                    ("~(", ")", JdwpValue::Int(1)),
+                ] {
+                    let inner = if begin.starts_with("true&&") { "true" } else { "1" };
+                    let text = format!("{}{inner}{}", begin.repeat(48), end.repeat(48));
+                    let operand = Evaluator::evaluate_in(&session, SPOT, &parse_expression(&text).unwrap()).await;
+                    assert_eq!(operand, Ok(Operand::of(expect)), "{begin}");
+                }
+            });
+        });
+    }
+
+    #[tokio::test]
+    async fn who_only_looks_runs_no_code_of_the_program() {
+        // Every class is loaded, and has a method `valueOf`; no command that runs code is answered.
+        let (session, asked) = open_scripted_session(|set, number, _| match (set, number) {
+            (1, 2) => Ok([vec![0, 0, 0, 1, 1], vec![0, 0, 0, 0, 0, 0, 0, 1], vec![0; 4]].concat()),
+            _ => Err(99),
+        })
+        .await;
+        let concatenation = parse_expression("\"a\" + 1.5").unwrap();
+        let failure = Evaluator::look_in(&session, SPOT, &concatenation).await.unwrap_err();
+        let runs = |(set, number): (u8, u8)| matches!((set, number), (3, 3) | (3, 4) | (5, 1) | (9, 6));
+        assert!(lock(&asked).iter().all(|it| !runs((it.0, it.1))), "{failure}: {asked:?}");
+    }
 }

@@ -17,7 +17,7 @@ use crate::jdwp::commands::threads::{SetVariables, ThisObject, VariableValues};
 use crate::jdwp::values::{JdwpValue, ObjectId, UntaggedValue};
 
 /// How many objects around an inner one are searched.
-const MAX_OUTER: usize = 16;
+pub const MAX_OUTER: usize = 16;
 
 /// A variable: what can be read and assigned.
 #[derive(Clone)]
@@ -154,6 +154,9 @@ impl Evaluator<'_> {
 
     /// Assigns a value, which is of the variable's type already.
     pub async fn write_place(&mut self, place: &VariablePlace, value: JdwpValue) -> Result<(), RequestFailure> {
+        if !self.runs_code {
+            return Err("this would change the program".into());
+        }
         let vm = &self.session.vm;
         let untagged = UntaggedValue(value);
         match place {
@@ -176,13 +179,16 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// The class of that name, as it is seen from the frame; loaded if it is not yet.
+    /// The class of that name, as it is seen from the frame; loaded if it is not yet, and code may run.
     pub async fn find_class(&mut self, name: &str) -> Result<Option<Arc<JavaClass>>, RequestFailure> {
         let candidates = self.class_candidates(name).await?;
         for candidate in &candidates {
             if let Some(class) = self.session.vm.classes_by_signature(candidate).await?.into_iter().next() {
                 return Ok(Some(class));
             }
+        }
+        if !self.runs_code {
+            return Ok(None);
         }
         // Only what looks like a class is searched for: the failure of each runs code of the program.
         let last = name.trim_end_matches("[]").rsplit('.').next().unwrap_or_default();
