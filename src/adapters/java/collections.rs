@@ -214,7 +214,7 @@ async fn read_deque(fields: &ObjectFields<'_>) -> Result<Option<Contents>, JdwpE
         return Ok(None);
     };
     let length = fields.vm.request(&ArrayLength { array: elements.id }).await?;
-    let size = if length > 0 { (tail - head).rem_euclid(length) } else { 0 };
+    let size = if length > 0 { tail.wrapping_sub(head).rem_euclid(length) } else { 0 };
     let layout = Layout::Array { array: elements.id, first: head };
     Ok(Some(Contents { size: usize::try_from(size).unwrap_or(0), is_map: false, layout }))
 }

@@ -43,6 +43,8 @@ mod completions;
 mod evaluation;
 mod expression;
 mod frames;
+#[cfg(test)]
+mod hostile_input;
 mod hot_swap;
 mod java_program;
 mod java_vm;

@@ -15,6 +15,8 @@ use crate::jdwp::values::{JdwpValue, ObjectId, TaggedObject};
 
 /// The longest text of a string that is shown among others, in characters.
 const MAX_SHOWN: usize = 1000;
+/// How many values inside of each other are shown; what is deeper is `…`.
+const MAX_NESTED: usize = 8;
 
 /// A value with what is known of it.
 #[derive(Clone, Debug)]
@@ -57,6 +59,11 @@ const VALUE_CLASSES: &[(&str, &str)] = &[
 impl JavaVm {
     /// A value as it is shown. `declared`: the signature of its variable.
     pub async fn show_value(&self, value: JdwpValue, declared: &str) -> Result<ShownValue, JdwpError> {
+        self.show_nested(value, declared, 0).await
+    }
+
+    /// `depth`: how many values it is inside of.
+    async fn show_nested(&self, value: JdwpValue, declared: &str, depth: usize) -> Result<ShownValue, JdwpError> {
         let plain = |text: String, type_name: String| ShownValue { text, type_name, children: Children::None };
         let JdwpValue::Object(object) = value else {
             let of = type_name(char::from(value.tag()).encode_utf8(&mut [0; 4]));
@@ -70,15 +77,20 @@ impl JavaVm {
             return Ok(plain(quote_text(&text, MAX_SHOWN), "java.lang.String".to_owned()));
         }
         let class = self.class_of(object.id).await?;
-        self.show_object(object, &class).await
+        self.show_object(object, &class, depth).await
     }
 
     /// A value inside of another one: of an object that may contain itself.
-    fn show_inner_value(&self, value: JdwpValue) -> BoxFuture<'_, Result<ShownValue, JdwpError>> {
-        Box::pin(self.show_value(value, "Ljava/lang/Object;"))
+    fn show_inner_value(&self, value: JdwpValue, depth: usize) -> BoxFuture<'_, Result<ShownValue, JdwpError>> {
+        Box::pin(self.show_nested(value, "Ljava/lang/Object;", depth))
     }
 
-    async fn show_object(&self, object: TaggedObject, class: &Arc<JavaClass>) -> Result<ShownValue, JdwpError> {
+    async fn show_object(
+        &self,
+        object: TaggedObject,
+        class: &Arc<JavaClass>,
+        depth: usize,
+    ) -> Result<ShownValue, JdwpError> {
         let (type_name, fields) = (class.name(), Children::Fields(object));
         let shown = |text: String, children: Children| ShownValue { text, type_name: type_name.clone(), children };
         if object.tag == b'[' || class.signature.starts_with('[') {
@@ -87,7 +99,7 @@ impl JavaVm {
             let text = with_length(&short_type_name(&class.signature), length);
             return Ok(shown(text, Children::Elements { array: object.id, length }));
         }
-        if let Some(text) = self.read_value_text(object.id, class).await? {
+        if let Some(text) = self.read_value_text(object.id, class, depth).await? {
             return Ok(shown(text, fields));
         }
         if object.tag == b'c' {
@@ -102,7 +114,12 @@ impl JavaVm {
     }
 
     /// What an object of a known class stands for: a number, the name of an enum's constant, the text of a builder.
-    async fn read_value_text(&self, object: ObjectId, class: &Arc<JavaClass>) -> Result<Option<String>, JdwpError> {
+    async fn read_value_text(
+        &self,
+        object: ObjectId,
+        class: &Arc<JavaClass>,
+        depth: usize,
+    ) -> Result<Option<String>, JdwpError> {
         let fields = ObjectFields { vm: self, object, class };
         if let Some((_, field)) = VALUE_CLASSES.iter().find(|(signature, _)| *signature == class.signature) {
             return Ok(fields.read([field]).await?.map(|[value]| primitive_text(value)));
@@ -121,8 +138,9 @@ impl JavaVm {
         match class.signature.as_str() {
             "Ljava/util/Optional;" => match fields.read(["value"]).await? {
                 Some([value]) if value.is_null() => Ok(Some("Optional.empty".to_owned())),
+                Some(_) if depth >= MAX_NESTED => Ok(Some("Optional[…]".to_owned())),
                 Some([value]) => {
-                    let inner = self.show_inner_value(value).await?;
+                    let inner = self.show_inner_value(value, depth + 1).await?;
                     Ok(Some(format!("Optional[{}]", inner.text)))
                 }
                 None => Ok(None),
@@ -225,6 +243,8 @@ fn escape_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::java::scripted_vm::{id, open_scripted_vm, text};
+    use crate::adapters::java::small_stack::run_on_small_stack;
     use JdwpValue as V;
 
     #[test]
@@ -251,6 +271,36 @@ mod tests {
         ] {
             assert_eq!(primitive_text(value), expect, "{value:?}");
         }
+    }
+
+    /// A class `Optional` whose only field is an object, which is the `Optional` itself.
+    fn endless(set: u8, number: u8, _: &[u8]) -> Result<Vec<u8>, u16> {
+        match (set, number) {
+            (9, 1) => Ok([vec![1], id(1)].concat()),
+            (2, 1) => Ok(text("Ljava/util/Optional;")),
+            (3, 1) => Ok(id(0)),
+            (2, 10) => Ok(vec![0; 4]),
+            (2, 14) => {
+                let field = [id(3), text("value"), text("Ljava/lang/Object;"), text(""), vec![0; 4]].concat();
+                Ok([vec![0, 0, 0, 1], field].concat())
+            }
+            (9, 2) => Ok([vec![0, 0, 0, 1, b'L'], id(9)].concat()),
+            _ => Err(99),
+        }
+    }
+
+    #[test]
+    fn values_inside_of_each_other_are_shown_to_a_depth() {
+        run_on_small_stack(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let shown = runtime.block_on(async {
+                let (vm, _) = open_scripted_vm(endless).await;
+                let value = V::Object(TaggedObject { tag: b'L', id: ObjectId(9) });
+                vm.show_value(value, "Ljava/lang/Object;").await.unwrap()
+            });
+            let expect = format!("{}Optional[…]{}", "Optional[".repeat(MAX_NESTED), "]".repeat(MAX_NESTED));
+            assert_eq!(shown.text, expect);
+        });
     }
 
     #[test]

@@ -128,7 +128,7 @@ async fn fits_arguments(
 ) -> Result<bool, JdwpError> {
     let count = candidate.parameters().len();
     let takes_count = match phase {
-        MatchPhase::Variable => candidate.method.modifiers & VARARGS != 0 && arguments.len() + 1 >= count,
+        MatchPhase::Variable => candidate.method.modifiers & VARARGS != 0 && count > 0 && arguments.len() + 1 >= count,
         _ => arguments.len() == count,
     };
     if !takes_count {
@@ -171,21 +171,24 @@ async fn is_assignable(
 
 /// Whether a class is of a type; arrays of objects are of the types of arrays that their elements are of.
 pub async fn is_subtype(vm: &JavaVm, class: &Arc<JavaClass>, signature: &str) -> Result<bool, JdwpError> {
-    if class.signature == signature {
+    let brackets = |signature: &str| signature.len() - signature.trim_start_matches('[').len();
+    let common = brackets(&class.signature).min(brackets(signature));
+    // What the elements are, as far as both are arrays.
+    let (element, wanted) = (&class.signature[common..], &signature[common..]);
+    if element == wanted {
         return Ok(true);
     }
-    let (Some(element), Some(wanted)) = (class.signature.strip_prefix('['), signature.strip_prefix('[')) else {
-        let of_arrays = ["Ljava/lang/Object;", "Ljava/lang/Cloneable;", "Ljava/io/Serializable;"];
-        return match class.signature.starts_with('[') {
-            true => Ok(of_arrays.contains(&signature)),
-            false => vm.is_subclass(class, signature).await,
-        };
-    };
-    if element.len() == 1 || wanted.len() == 1 {
+    if element.starts_with('[') {
+        return Ok(["Ljava/lang/Object;", "Ljava/lang/Cloneable;", "Ljava/io/Serializable;"].contains(&wanted));
+    }
+    if common == 0 {
+        return vm.is_subclass(class, signature).await;
+    }
+    if wanted.starts_with('[') || element.len() == 1 || wanted.len() == 1 {
         return Ok(false);
     }
     match vm.classes_by_signature(element).await?.first() {
-        Some(element) => Box::pin(is_subtype(vm, element, wanted)).await,
+        Some(element) => vm.is_subclass(element, wanted).await,
         None => Ok(wanted == "Ljava/lang/Object;"),
     }
 }
@@ -230,4 +233,55 @@ async fn is_more_specific(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::java::scripted_vm::{id, open_scripted_vm, text};
+    use crate::adapters::java::small_stack::run_on_small_stack;
+    use crate::jdwp::values::{ReferenceTypeId, TYPE_ARRAY};
+
+    /// The one loaded class is `A`, an `Object`.
+    fn answer(set: u8, number: u8, data: &[u8]) -> Result<Vec<u8>, u16> {
+        match (set, number) {
+            (1, 2) if data == text("LA;") => Ok([vec![0, 0, 0, 1, 1], id(1), vec![0; 4]].concat()),
+            (1, 2) => Ok(vec![0; 4]),
+            (3, 1) => Ok(id(0)),
+            (2, 10) => Ok(vec![0; 4]),
+            _ => Err(99),
+        }
+    }
+
+    #[test]
+    fn arrays_of_any_depth_are_of_the_types_of_java() {
+        run_on_small_stack(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let (vm, _) = open_scripted_vm(answer).await;
+                let (deep, deeper) = ("[".repeat(100_000), "[".repeat(100_001));
+                let object = "Ljava/lang/Object;";
+                for (number, (class, wanted, expect)) in [
+                    ("[LA;".to_owned(), object.to_owned(), true),
+                    ("[LA;".to_owned(), format!("[{object}"), true),
+                    ("[LA;".to_owned(), "[LB;".to_owned(), false),
+                    ("[[I".to_owned(), format!("[{object}"), true),
+                    ("[I".to_owned(), format!("[{object}"), false),
+                    ("[I".to_owned(), "[J".to_owned(), false),
+                    ("[LA;".to_owned(), format!("[[{object}"), false),
+                    ("[LA;".to_owned(), "Ljava/io/Serializable;".to_owned(), true),
+                    (format!("{deep}LA;"), format!("{deep}{object}"), true),
+                    (format!("{deeper}LA;"), format!("{deep}{object}"), true),
+                    (format!("{deep}LA;"), format!("{deeper}{object}"), false),
+                ]
+                .into_iter()
+                .enumerate()
+                {
+                    let of = vm.known_class(ReferenceTypeId(100 + number as u64), TYPE_ARRAY, class.clone());
+                    let found = is_subtype(&vm, &of, &wanted).await.unwrap();
+                    assert_eq!(found, expect, "row {number}");
+                }
+            });
+        });
+    }
 }
