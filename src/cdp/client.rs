@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 use super::cdp_error::CdpError;
 use super::types::CdpCommand;
 use crate::sync::lock;
-use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequests};
+use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequests, find_response_id};
 
 /// Commands queued for the writer; further callers wait, within their deadline.
 const QUEUE_LENGTH: usize = 64;
@@ -346,9 +346,18 @@ pub(super) struct IncomingMessage<'a> {
     error: Option<CdpErrorObject>,
 }
 
-/// `None`: it is not a message of the protocol.
+/// `None`: it is not a message of the protocol. A response that is malformed is the failure of its command, which would wait
+/// until its deadline.
 pub(super) fn parse_message(text: &str) -> Option<IncomingMessage<'_>> {
-    serde_json::from_str(text).ok()
+    match serde_json::from_str(text) {
+        Ok(message) => Some(message),
+        Err(cause) => {
+            let id = find_response_id(text.as_bytes(), "id", &["method"])?;
+            let error = CdpErrorObject { code: 0, message: format!("the response cannot be read: {cause}") };
+            let (id, error) = (Some(id), Some(error));
+            Some(IncomingMessage { id, method: None, params: None, session_id: None, result: None, error })
+        }
+    }
 }
 
 impl IncomingMessage<'_> {

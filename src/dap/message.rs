@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::types::DapEvent;
+use crate::wire::pending::find_response_id;
 
 /// A part of a message as its sender wrote it: forwarding it loses no field.
 pub type RawJson = Box<RawValue>;
@@ -128,7 +129,17 @@ enum MessageKind {
 
 /// Parses an envelope. The error is the reason why it is none.
 pub(super) fn parse_message(bytes: &[u8]) -> Result<DapMessage, String> {
-    let envelope: Envelope = serde_json::from_slice(bytes).map_err(|cause| cause.to_string())?;
+    let envelope: Envelope = match serde_json::from_slice(bytes) {
+        Ok(envelope) => envelope,
+        Err(cause) => match find_response_id(bytes, "request_seq", &["event", "arguments"]) {
+            // Its request would wait until its deadline.
+            Some(request_seq) => {
+                let error = ErrorResponse::new(format!("the response cannot be read: {cause}"));
+                return Ok(DapMessage::Response { request_seq, outcome: Err(error) });
+            }
+            None => return Err(cause.to_string()),
+        },
+    };
     match envelope {
         Envelope { kind: MessageKind::Response, request_seq: Some(request_seq), .. } => {
             Ok(DapMessage::Response { request_seq, outcome: response_result(envelope) })
@@ -257,6 +268,11 @@ mod tests {
         check(r#"{"seq":1,"type":"response","request_seq":9,"success":true,"command":"x","body":null}"#, "response 9 ");
         check(r#"{"type":"response","request_seq":9,"success":false,"message":"notStopped"}"#, "error 9 notStopped");
         check(r#"{"type":"response","request_seq":9}"#, "error 9 no reason given");
+        check(r#"{"type":"response","request_seq":9,"success":"yes"}"#, "error 9 the response cannot be read: ");
+        check(r#"{"type":"response","request_seq":9,"message":7}"#, "error 9 the response cannot be read: ");
+        check(r#"{"type":"reply","request_seq":9}"#, "error 9 the response cannot be read: ");
+        check(r#"{"type":"response","request_seq":"9","success":true}"#, "nothing: ");
+        check(r#"{"type":"event","request_seq":9,"event":7}"#, "nothing: ");
         let full = r#"{"error":{"id":1,"format":"no {file}, {other}","variables":{"file":"ä.py"},"showUser":true}}"#;
         check(
             &format!(r#"{{"type":"response","request_seq":9,"success":false,"message":"m","body":{full}}}"#),

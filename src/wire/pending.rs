@@ -11,6 +11,14 @@ use tokio::sync::{oneshot, watch};
 
 use crate::sync::lock;
 
+/// The id of a response that cannot be read as a whole, so that its request does not wait until its deadline: the number in the
+/// field `id` of an object that has none of the fields `of_others`, by which the protocol's other messages are known.
+pub fn find_response_id(body: &[u8], id: &str, of_others: &[&str]) -> Option<i64> {
+    let message: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
+    let is_other = of_others.iter().any(|field| message.contains_key(*field));
+    message.get(id).filter(|_| !is_other)?.as_i64()
+}
+
 /// The reason where this side has closed the connection, or has dropped it.
 pub const CLOSED_BY_US: &str = "it was closed by us";
 

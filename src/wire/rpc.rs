@@ -23,7 +23,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
-use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
+use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests, find_response_id};
 use crate::error::{Error, ErrorData};
 
 /// JSON-RPC 2.0: what was received is not JSON.
@@ -260,6 +260,11 @@ async fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcI
     let message: RpcMessage = match serde_json::from_slice(body) {
         Ok(message) => message,
         Err(error) => {
+            if let Some(id) = find_response_id(body, "id", &["method"]) {
+                let failure = RpcError::plain(INVALID_REQUEST, format!("the response cannot be read: {error}"));
+                peer.pending.complete(id, Err(CallError::Failed(failure)));
+                return None;
+            }
             let code = if error.is_data() { INVALID_REQUEST } else { PARSE_ERROR };
             return Some(json!({"jsonrpc": "2.0", "id": null, "error": RpcError::plain(code, error.to_string())}));
         }
@@ -395,6 +400,41 @@ mod tests {
         assert!(error.to_string().contains("\"abc\""), "{error}");
         let error = caller.call("later", &Value::Null).await.unwrap_err();
         assert!(matches!(error, CallError::Closed(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_malformed_response_fails_its_call() {
+        let (ours, mut theirs) = duplex(4096);
+        let (caller, _inbox) = spawn_side(ours);
+        for (number, rest) in (1..).zip([
+            r#""error":"no object""#,
+            r#""error":{"code":"7","message":"x"}"#,
+            r#""error":{"code":1},"result":1"#,
+            r#""result":1,"result":2"#,
+        ]) {
+            let waiting = tokio::spawn({
+                let caller = caller.clone();
+                async move { caller.call("any", &Value::Null).await }
+            });
+            let mut request = vec![0; 400];
+            let _ = theirs.read(&mut request).await.unwrap();
+            theirs.write_all(frame(&format!(r#"{{"jsonrpc":"2.0","id":{number},{rest}}}"#)).as_bytes()).await.unwrap();
+            let waited = tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await;
+            let error = waited.unwrap_or_else(|_| panic!("{rest} leaves its call waiting")).unwrap().unwrap_err();
+            assert!(error.to_string().starts_with("the response cannot be read: "), "{rest}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_malformed_request_with_the_id_of_a_call_does_not_end_the_call() {
+        let (ours, mut theirs) = duplex(4096);
+        let (caller, _inbox) = spawn_side(ours);
+        let call = tokio::spawn(async move { caller.call("any", &Value::Null).await });
+        let mut request = vec![0; 400];
+        let _ = theirs.read(&mut request).await.unwrap();
+        theirs.write_all(frame(r#"{"id":1,"method":7}"#).as_bytes()).await.unwrap();
+        theirs.write_all(frame(r#"{"id":1,"result":"mine"}"#).as_bytes()).await.unwrap();
+        assert_eq!(call.await.unwrap().unwrap(), json!("mine"));
     }
 
     #[tokio::test]

@@ -107,6 +107,26 @@ async fn commands_and_results_have_the_shape_of_the_protocol() {
 }
 
 #[tokio::test]
+async fn a_malformed_response_fails_its_command() {
+    let (client, _running, mut peer) = connected().await;
+    let script = async {
+        for malformed in [json!({"error": "no object"}), json!({"error": {"code": "x"}}), json!({"sessionId": 7})] {
+            let id = peer.request().await["id"].clone();
+            let mut response = malformed.as_object().unwrap().clone();
+            response.insert("id".to_owned(), id);
+            peer.send(response.into()).await;
+        }
+    };
+    let calls = async {
+        for number in 0..3 {
+            let error = call_echo(&client, number).await.unwrap_err().to_string();
+            assert!(error.contains("the response cannot be read"), "{error}");
+        }
+    };
+    tokio::join!(calls, script);
+}
+
+#[tokio::test]
 async fn a_missing_response_times_out_and_a_late_one_is_ignored() {
     let (client, _running, mut peer) = connected().await;
     let started = Instant::now();
