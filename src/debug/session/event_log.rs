@@ -32,8 +32,12 @@ pub const NOISY_KINDS: [&str; 7] = [
 ];
 /// The longest piece of output that is kept whole, in bytes.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
-/// The longest text of a monitor event, in bytes.
-const MAX_EVENT_BYTES: usize = 4 << 10;
+/// The longest text of an event, in bytes: more than a path.
+const MAX_EVENT_BYTES: usize = 5 << 10;
+/// How many notices wait for the next result; a program may cause any number of them.
+const MAX_NOTICES: usize = 20;
+/// The longest notice, in bytes.
+const MAX_NOTICE_BYTES: usize = 2 << 10;
 
 /// A piece of output, or a monitor event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +69,32 @@ impl RingEntry for LoggedEvent {
     }
 }
 
+/// The first notices since the last result, and how many came after them.
+#[derive(Clone, Default)]
+struct PendingNotices {
+    first: Vec<String>,
+    others: u64,
+}
+
+impl PendingNotices {
+    fn push(&mut self, text: &str) {
+        if self.first.len() >= MAX_NOTICES {
+            self.others += 1;
+            return;
+        }
+        let cut = text.floor_char_boundary(MAX_NOTICE_BYTES);
+        let end = if cut < text.len() { "…" } else { "" };
+        self.first.push(format!("{}{end}", text.get(..cut).unwrap_or_default()));
+    }
+
+    fn into_texts(mut self) -> Vec<String> {
+        if self.others > 0 {
+            self.first.push(format!("{} more notices: `tether debug events` lists them", self.others));
+        }
+        self.first
+    }
+}
+
 /// The rings of one session.
 pub struct EventLog {
     output: Mutex<Ring<LoggedEvent>>,
@@ -74,7 +104,7 @@ pub struct EventLog {
     /// Rises with each piece of output.
     output_changed: watch::Sender<u64>,
     /// To be reported with the next result about the session.
-    notices: Mutex<Vec<String>>,
+    notices: Mutex<PendingNotices>,
     condition_failures: Mutex<ConditionFailures>,
 }
 
@@ -114,7 +144,10 @@ impl EventLog {
         NOISY_KINDS.iter().position(|it| *it == kind).map(|index| &self.noisy_events[index])
     }
 
-    fn push_logged(&self, event: LoggedEvent) {
+    fn push_logged(&self, mut event: LoggedEvent) {
+        for text in [&mut event.kind, &mut event.text] {
+            text.truncate(text.floor_char_boundary(MAX_EVENT_BYTES));
+        }
         lock(self.noisy_ring(&event.kind).unwrap_or(&self.events)).push(event);
     }
 
@@ -151,18 +184,18 @@ impl EventLog {
 
     /// As [`EventLog::push_event`], and reports it with the next result about the session.
     pub fn push_notice(&self, kind: &str, text: String) {
-        lock(&self.notices).push(text.clone());
+        lock(&self.notices).push(&text);
         self.push_event(kind, text);
     }
 
     /// Removes and returns the notices that have not been reported yet.
     pub fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.notices))
+        std::mem::take(&mut *lock(&self.notices)).into_texts()
     }
 
     /// The notices that have not been reported yet.
     pub fn pending_notices(&self) -> Vec<String> {
-        lock(&self.notices).clone()
+        lock(&self.notices).clone().into_texts()
     }
 
     /// Why the condition of a breakpoint could not be evaluated since that output cursor, as the adapter reports it.
@@ -200,8 +233,7 @@ impl EventLog {
             let name = source.path.or(source.name).unwrap_or_default();
             let text = format!("{} {name}", loaded.reason);
             self.push_event(LOADED_SOURCE, text);
-        } else if let Some(MonitorEvent { kind, mut text, thread_id }) = event.read_body::<MonitorEvent>() {
-            text.truncate(text.floor_char_boundary(MAX_EVENT_BYTES));
+        } else if let Some(MonitorEvent { kind, text, thread_id }) = event.read_body::<MonitorEvent>() {
             self.push_logged(LoggedEvent::new(&kind, text, thread_id));
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.push_event("breakpoint", format!("{} {}", changed.reason, describe_breakpoint(&changed)));
@@ -233,6 +265,30 @@ mod tests {
         log.record_event(&RawEvent { name: "loadedSource".to_owned(), body });
         assert!(log.has_loaded_source("/lib/a b.js"));
         assert!(!log.has_loaded_source("/lib/a") && !log.has_loaded_source("b.js"));
+    }
+
+    #[test]
+    fn notices_are_bounded_and_those_that_are_left_out_are_counted() {
+        let log = EventLog::default();
+        log.push_notice("x", "é".repeat(MAX_NOTICE_BYTES));
+        for number in 0..100_000 {
+            log.push_notice("x", format!("notice {number}"));
+        }
+        let pending = log.pending_notices();
+        assert_eq!(pending, log.take_notices());
+        assert_eq!(pending.len(), MAX_NOTICES + 1);
+        assert!(pending[0].len() < MAX_NOTICE_BYTES + 4 && pending[0].ends_with('…'), "{}", pending[0].len());
+        assert_eq!(pending[1], "notice 0");
+        assert_eq!(pending[MAX_NOTICES], "99981 more notices: `tether debug events` lists them");
+        assert_eq!(log.take_notices(), [""; 0], "the count begins anew");
+    }
+
+    #[test]
+    fn a_long_event_is_cut() {
+        let log = EventLog::default();
+        log.push_event("module", "é".repeat(1 << 20));
+        let entries = log.read_events(&RingQuery::default(), &[]).entries;
+        assert_eq!(entries[0].text.len(), MAX_EVENT_BYTES);
     }
 
     #[test]
