@@ -34,7 +34,7 @@ impl RangedList {
     pub fn find(variables: &[DapVariable]) -> Option<RangedList> {
         let is_ranges = |it: &DapVariable| (it.name.as_str(), it.kind.as_deref()) == (RANGES.0, Some(RANGES.1));
         let ranges = variables.iter().find(|it| is_ranges(it))?.variables_reference;
-        let count = variables.iter().find(|it| it.name == LENGTH)?.value.parse().ok()?;
+        let count = variables.iter().find(|it| it.name == LENGTH)?.value.parse().ok().filter(|count| *count >= 0)?;
         let others = variables.iter().filter(|it| !is_ranges(it)).cloned();
         let (first, named) = others.partition(|it| it.name.parse::<u64>().is_ok());
         Some(RangedList { first, ranges, count, named })
@@ -46,6 +46,11 @@ impl RangedList {
     }
 }
 
+/// A number of an adapter as one of items: none where it is negative.
+pub(super) fn count_from(number: i64) -> usize {
+    usize::try_from(number.max(0)).unwrap_or(usize::MAX)
+}
+
 /// `[100:1100]`
 fn parse_range(name: &str) -> Option<(i64, i64)> {
     let (from, to) = name.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;
@@ -54,9 +59,8 @@ fn parse_range(name: &str) -> Option<(i64, i64)> {
 
 /// The items whose index, counted from `first`, is in the range.
 fn slice_of(items: Vec<DapVariable>, first: i64, (from, to): (i64, i64)) -> impl Iterator<Item = DapVariable> {
-    let skipped = (from - first).max(0);
-    let taken = (to - first.max(from)).max(0);
-    items.into_iter().skip(skipped as usize).take(taken as usize)
+    let (skipped, taken) = (from.saturating_sub(first), to.saturating_sub(first.max(from)));
+    items.into_iter().skip(count_from(skipped)).take(count_from(taken))
 }
 
 impl DebugSession {
@@ -70,7 +74,7 @@ impl DebugSession {
     ) -> Result<Vec<DapVariable>> {
         let wanted = (start, start.saturating_add(count).min(list.count));
         let mut found: Vec<DapVariable> = slice_of(list.first.clone(), 0, wanted).collect();
-        if wanted.1 <= list.first.len() as i64 {
+        if usize::try_from(wanted.1).is_ok_and(|to| to <= list.first.len()) {
             return Ok(found);
         }
         let all = VariablesArguments::default;
@@ -108,6 +112,9 @@ mod tests {
         assert_eq!((list.first.len(), list.ranges, list.count, list.named.len()), (2, 11, 300, 2));
         let index = |name| list.index_of(name);
         assert_eq!([index("007"), index("[7]"), index("300"), index("len()")], [Some(7), Some(7), None, None]);
+        variables[4] = variable("len()", "-1", "int", 0);
+        assert_eq!(RangedList::find(&variables), None, "no list has that length");
+        variables[4] = variable("len()", "300", "int", 0);
         variables[3] = variable("more", "...", "list", 11);
         assert_eq!(RangedList::find(&variables), None, "a variable of the user's");
         assert_eq!((parse_range("[100:1100]"), parse_range("more")), (Some((100, 1100)), None));
@@ -125,5 +132,9 @@ mod tests {
         check((18, 30), &["18", "19"]);
         check((20, 30), &[]);
         check((0, 10), &[]);
+        check((i64::MIN, i64::MIN), &[]);
+        check((i64::MIN, 11), &["10"]);
+        check((19, i64::MAX), &["19"]);
+        check((i64::MAX, i64::MIN), &[]);
     }
 }

@@ -6,7 +6,7 @@
 
 use futures_util::future::join_all;
 
-use super::ranged_list::RangedList;
+use super::ranged_list::{RangedList, count_from};
 use super::scoped_id::ScopedId;
 use super::stop_cache::ValueSize;
 pub use crate::dap::types::DapVariable;
@@ -64,7 +64,7 @@ impl DebugSession {
         // Some adapters return elements only on a request for them (rdbg).
         let size = self.shared.with_state(|state| state.stop_cache.size(generation, reference));
         let indexed = size.map_or(0, |size| size.indexed);
-        if (variables.len() as i64) < indexed {
+        if variables.len() < count_from(indexed) {
             let mut elements = self.indexed_variables(reference, 0, indexed).await?;
             elements.append(&mut variables);
             variables = elements;
@@ -73,22 +73,28 @@ impl DebugSession {
     }
 
     /// A part of a value, and how many variables it has in all.
-    pub async fn variables_page(&self, reference: ScopedId, start: i64, count: i64) -> Result<(Vec<DapVariable>, i64)> {
+    pub async fn variables_page(
+        &self,
+        reference: ScopedId,
+        start: i64,
+        count: i64,
+    ) -> Result<(Vec<DapVariable>, usize)> {
         if let Some(size) = self.large_value_size(reference) {
             return self.large_value_page(reference, size, start, count).await;
         }
         let all = self.read_variables(reference).await?;
         let take = |from: Vec<DapVariable>, start: i64, count: i64| {
-            from.into_iter().skip(start.max(0) as usize).take(count.max(0) as usize)
+            from.into_iter().skip(count_from(start)).take(count_from(count))
         };
         let Some(list) = RangedList::find(&all) else {
-            let total = all.len() as i64;
+            let total = all.len();
             return Ok((take(all, start, count).collect(), total));
         };
-        let total = list.count + list.named.len() as i64;
+        let total = count_from(list.count).saturating_add(list.named.len());
         let mut found = self.ranged_elements(reference, &list, start, count).await?;
-        let left = count - found.len() as i64;
-        found.extend(take(list.named, start - list.count, left));
+        let left = count_from(count).saturating_sub(found.len());
+        let passed = count_from(start.saturating_sub(list.count));
+        found.extend(list.named.into_iter().skip(passed).take(left));
         Ok((found, total))
     }
 
@@ -98,19 +104,19 @@ impl DebugSession {
         size: ValueSize,
         start: i64,
         count: i64,
-    ) -> Result<(Vec<DapVariable>, i64)> {
-        let (total, end) = (size.indexed + size.named, start.saturating_add(count));
+    ) -> Result<(Vec<DapVariable>, usize)> {
+        let (total, end) = (size.indexed.saturating_add(size.named), start.saturating_add(count));
         let mut found = Vec::new();
         if start < size.indexed {
             let until = end.min(size.indexed);
-            found = self.indexed_variables(reference, start, until - start).await?;
+            found = self.indexed_variables(reference, start, until.saturating_sub(start)).await?;
         }
         if end > size.indexed && size.named > 0 {
-            let passed = (start - size.indexed).max(0) as usize;
-            let left = (count as usize).saturating_sub(found.len());
+            let passed = count_from(start.saturating_sub(size.indexed));
+            let left = count_from(count).saturating_sub(found.len());
             found.extend(self.named_variables(reference).await?.into_iter().skip(passed).take(left));
         }
-        Ok((found, total))
+        Ok((found, count_from(total)))
     }
 
     /// The variables of a value with these names, an element by its index, up to the first that is not there.
@@ -172,7 +178,7 @@ impl DebugSession {
         let part = VariablesArguments { filter, start: Some(start), count: Some(count), ..Default::default() };
         let mut elements = self.request_variables(reference, part).await?;
         // js-debug returns the prototype with each part.
-        elements.truncate(count as usize);
+        elements.truncate(count_from(count));
         Ok(elements)
     }
 

@@ -31,13 +31,14 @@ impl OperationHandler for DebugStackParams {
         let requested = Some(i64::from(levels) + 1);
         let thread = self.thread_id.map(ScopedId::from_external);
         let stack = managed.session.stack(thread, Some(i64::from(start)), requested).await?;
-        let known = stack.frames.len() as i64 + i64::from(start);
-        let left = stack.total.unwrap_or(known).max(known) - i64::from(start) - i64::from(levels);
+        let known = to_number(stack.frames.len()).saturating_add(i64::from(start));
+        let behind = i64::from(start).saturating_add(i64::from(levels));
+        let left = stack.total.unwrap_or(known).max(known).saturating_sub(behind);
         let frames = stack.frames.iter().take(levels as usize);
         Ok(FrameList {
             thread_id: Some(stack.thread.to_external()),
             frames: frames.map(|frame| convert::frame_entry(frame, context.sessions.workspace())).collect(),
-            truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start + levels)),
+            truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start.saturating_add(levels))),
         })
     }
 }
@@ -84,14 +85,18 @@ async fn page_of_variables(
 ) -> Result<(Vec<VariableEntry>, usize)> {
     let entries = |found| convert::variable_entries(reference.target, found);
     if names.is_empty() {
-        let (found, total) = session.variables_page(reference, start as i64, count as i64).await?;
-        return Ok((entries(found), (total as usize).saturating_sub(start + count)));
+        let (found, total) = session.variables_page(reference, to_number(start), to_number(count)).await?;
+        return Ok((entries(found), total.saturating_sub(start.saturating_add(count))));
     }
     let found = session.variables_by_name(reference, names).await?;
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
         None => Ok((entries(found), 0)),
     }
+}
+
+fn to_number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// All variables of a frame, or all of those names.
