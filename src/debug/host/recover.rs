@@ -34,7 +34,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const REATTACH_TIMEOUT: Duration = Duration::from_secs(60);
 /// For a listener to notice that its last debugger has exited.
 const DISCONNECT_SEEN_TIMEOUT: Duration = Duration::from_secs(10);
-const DISCONNECT_POLL: Duration = Duration::from_millis(20);
+/// How often that is looked at: the pause doubles from the first to the last, since nothing reports it.
+const DISCONNECT_POLLS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 /// For a listener to accept connections again, which nothing reports: debugpy needs 50 ms for both, and never accepts again
 /// if it is connected to before.
 const LISTEN_AGAIN_DELAY: Duration = Duration::from_millis(500);
@@ -47,7 +48,9 @@ impl SessionRegistry {
     pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
-        let running: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
+        let grouped = tokio::task::spawn_blocking(process::group_by_launch_id).await;
+        let grouped = grouped.ok().and_then(Result::ok).unwrap_or_default();
+        let running: BTreeSet<String> = grouped.into_keys().collect();
         self.0.store.forget_released(|launch_id| running.contains(launch_id));
         self.0.unrecovered.send_modify(BTreeMap::clear);
     }
@@ -104,11 +107,7 @@ impl SessionRegistry {
         // What the caller has named was another listener: a local one is attached to only if it is our user's.
         request.debug_target.is_host_named = false;
         if let DebugTargetKind::Listener(Address { port, .. }) = request.debug_target.kind {
-            let seen = async {
-                while process::has_dead_connections(port).unwrap_or_default() {
-                    tokio::time::sleep(DISCONNECT_POLL).await;
-                }
-            };
+            let seen = wait_until_disconnected(move || process::has_dead_connections(port).unwrap_or_default());
             let _ = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, seen).await;
         }
         tokio::time::sleep(LISTEN_AGAIN_DELAY).await;
@@ -181,6 +180,41 @@ impl SessionRegistry {
     }
 }
 
+/// Resolves when `is_connected` is false. It reads `/proc`, and so runs on a thread of its own.
+async fn wait_until_disconnected(is_connected: impl Fn() -> bool + Clone + Send + 'static) {
+    let (mut pause, longest) = DISCONNECT_POLLS;
+    while tokio::task::spawn_blocking(is_connected.clone()).await.unwrap_or_default() {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
 fn join_causes(error: &Error) -> String {
     std::iter::once(error.doing.clone()).chain(error.causes()).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread::ThreadId;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_are_looked_at_off_the_runtime_and_less_often_the_longer_they_stay() {
+        let (looks, threads) = (Arc::new(AtomicUsize::new(0)), Arc::new(std::sync::Mutex::new(BTreeSet::new())));
+        let name = |id: ThreadId| format!("{id:?}");
+        let (count, seen) = (Arc::clone(&looks), Arc::clone(&threads));
+        let is_connected = move || {
+            lock(&seen).insert(name(std::thread::current().id()));
+            count.fetch_add(1, Ordering::Relaxed);
+            true
+        };
+        let waited = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, wait_until_disconnected(is_connected)).await;
+        assert!(waited.is_err(), "it stays connected");
+        let looks = looks.load(Ordering::Relaxed);
+        assert!((5..40).contains(&looks), "{looks} looks in {DISCONNECT_SEEN_TIMEOUT:?}");
+        assert!(!lock(&threads).contains(&name(std::thread::current().id())), "on a thread of the runtime");
+        wait_until_disconnected(|| false).await;
+    }
 }
