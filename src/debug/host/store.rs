@@ -18,6 +18,12 @@ use crate::sync::lock;
 use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "sessions.json";
+/// A larger file is none, in bytes: a thousand sessions, whose requests have the largest size.
+const MAX_FILE_BYTES: u64 = 128 << 20;
+/// A larger request is stored by its name only, in bytes: its processes are found by the launch id.
+const MAX_REQUEST_BYTES: usize = 64 << 10;
+/// The longest name of a session whose request is too large, in bytes.
+const MAX_NAME_BYTES: usize = 200;
 /// The schema that this program writes; it reads no other.
 const VERSION: u64 = 1;
 
@@ -58,7 +64,12 @@ struct SessionsFile {
 }
 
 impl SessionsFile {
-    fn put_session(&mut self, entry: StoredSession) {
+    fn put_session(&mut self, mut entry: StoredSession) {
+        if serde_json::to_vec(&entry.request).map_or(0, |text| text.len()) > MAX_REQUEST_BYTES {
+            let mut name = std::mem::take(&mut entry.request).name;
+            name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+            entry.request.name = name;
+        }
         self.sessions.retain(|it| it.id != entry.id);
         self.sessions.push(entry);
     }
@@ -216,7 +227,7 @@ impl Drop for StoredSessionGuard {
 }
 
 fn store_file(folder: &Path) -> WorkspaceFile<'_> {
-    WorkspaceFile { workspace: folder, name: NAME, most: 1 << 20, what: "the debug sessions run on" }
+    WorkspaceFile { workspace: folder, name: NAME, most: MAX_FILE_BYTES, what: "the debug sessions run on" }
 }
 
 fn read_file(folder: &Path) -> Option<SessionsFile> {
