@@ -27,6 +27,8 @@ use crate::error::{Error, ErrorKind};
 use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection, read_single_params};
 
+/// How long a front end may take to send `initialize`: it keeps the supervisor running until then.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long another user's client may take to read why it is rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much of its input is discarded meanwhile.
@@ -109,7 +111,7 @@ async fn handshake(
     (peer, pid): (&RpcPeer, Option<u32>),
     incoming: &mut mpsc::Receiver<RpcIncoming>,
 ) -> Option<InitializeParams> {
-    let RpcIncoming::Request { id, method, params } = incoming.recv().await? else { return None };
+    let (id, method, params) = receive_first_request(incoming).await?;
     let params = Some(read_single_params(params)).filter(|_| method == INITIALIZE);
     let client: Option<InitializeParams> = params.and_then(|params| serde_json::from_value(params).ok());
     let Some(client) = client else {
@@ -136,6 +138,18 @@ async fn handshake(
         exit_for_newer_front_end(supervisor, &client).await;
     }
     Some(client)
+}
+
+/// The first message, where it is a request and comes in time.
+async fn receive_first_request(incoming: &mut mpsc::Receiver<RpcIncoming>) -> Option<(RpcId, String, Value)> {
+    match timeout(HANDSHAKE_TIMEOUT, incoming.recv()).await {
+        Ok(Some(RpcIncoming::Request { id, method, params })) => Some((id, method, params)),
+        Ok(_) => None,
+        Err(_) => {
+            info!("closed a connection that has not sent `{INITIALIZE}` within {HANDSHAKE_TIMEOUT:?}");
+            None
+        }
+    }
 }
 
 /// Asks the supervisor to exit. Does not return: the connection stays open until the process exits, since the front end
@@ -247,6 +261,20 @@ async fn handle_request(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_sends_nothing_is_given_up() {
+        let (sender, mut incoming) = mpsc::channel(1);
+        assert!(receive_first_request(&mut incoming).await.is_none());
+        let (id, method) = (RpcId::Number(1), INITIALIZE.to_owned());
+        sender
+            .send(RpcIncoming::Request { id: id.clone(), method: method.clone(), params: Value::Null })
+            .await
+            .unwrap();
+        assert_eq!(receive_first_request(&mut incoming).await, Some((id, method, Value::Null)));
+        drop(sender);
+        assert!(receive_first_request(&mut incoming).await.is_none());
+    }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {
