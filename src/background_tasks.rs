@@ -25,6 +25,7 @@ use tracing::warn;
 
 use crate::error::{Error, ErrorContext, Result};
 use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
+use crate::secret_values::SecretValues;
 use crate::sync::lock;
 use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
@@ -56,6 +57,9 @@ struct TaskRecord {
     /// Of a dev server: the address that it has printed and listens on.
     #[serde(default)]
     address: Option<String>,
+    /// Whether values of variables are masked in what is shown of it; they are not stored.
+    #[serde(default)]
+    has_secrets: bool,
     /// The names of the window and the sessions that have used it.
     users: BTreeSet<String>,
 }
@@ -85,6 +89,8 @@ pub struct TaskCommand<'a> {
     pub cwd: &'a Path,
     /// Added to the inherited environment.
     pub env: &'a BTreeMap<String, String>,
+    /// Masked in what is shown of its output.
+    pub secrets: &'a SecretValues,
 }
 
 /// A running background task; stopped when the last reference is dropped.
@@ -97,6 +103,8 @@ pub struct BackgroundTask {
     /// Of a dev server that is ready: the address of its page.
     pub address: OnceLock<String>,
     tasks: BackgroundTasks,
+    /// `None` where they are not known, because an earlier supervisor has started it.
+    secrets: Option<SecretValues>,
     /// Aborted on drop.
     _output_trimmer: JoinSet<()>,
 }
@@ -137,18 +145,25 @@ impl BackgroundTasks {
             lock(&self.0.tasks).push((record, Weak::new()));
             return self.spawn_stop(None, launch_id);
         };
-        let task = Arc::new(self.running_task(record.label.clone(), launch_id, process));
+        let secrets = (!record.has_secrets).then(SecretValues::default);
+        let task = Arc::new(self.running_task(record.label.clone(), launch_id, process, secrets));
         record.address.iter().for_each(|address| drop(task.address.set(address.clone())));
         lock(&self.0.tasks).push((record, Arc::downgrade(&task)));
         lock(&self.0.recovered).push(task);
     }
 
-    fn running_task(&self, label: String, launch_id: String, process: Process) -> BackgroundTask {
+    fn running_task(
+        &self,
+        label: String,
+        launch_id: String,
+        process: Process,
+        secrets: Option<SecretValues>,
+    ) -> BackgroundTask {
         let output = self.output_file(&launch_id);
         let mut trimmer = JoinSet::new();
         trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
         let (address, tasks) = (OnceLock::new(), self.clone());
-        BackgroundTask { label, launch_id, process, output, address, tasks, _output_trimmer: trimmer }
+        BackgroundTask { label, launch_id, process, output, address, tasks, secrets, _output_trimmer: trimmer }
     }
 
     /// The recovered tasks that the window or the session with this name has used.
@@ -189,6 +204,7 @@ impl BackgroundTasks {
             process: None,
             ready: false,
             address: None,
+            has_secrets: *command.secrets != SecretValues::default(),
             users: [user.to_owned()].into(),
         };
         // Recorded before it runs: the next supervisor knows everything that is started.
@@ -203,7 +219,8 @@ impl BackgroundTasks {
         });
         let process = spawned.inspect_err(|_| self.remove_record(&launch_id))?;
         let recorded = (process.pid(), process.start_ticks());
-        let task = Arc::new(self.running_task(command.label.to_owned(), launch_id, process));
+        let secrets = Some(command.secrets.clone());
+        let task = Arc::new(self.running_task(command.label.to_owned(), launch_id, process, secrets));
         self.change_record(&task, |record, reference| {
             record.process = Some(recorded);
             *reference = Arc::downgrade(&task);
@@ -328,12 +345,13 @@ impl BackgroundTask {
         self.tasks.wait_until_stopped().await;
     }
 
-    /// That it has exited, with its last line; `None` while it runs.
+    /// That it has exited, with its last line where its secrets are known; `None` while it runs.
     pub fn describe_exit(&self) -> Option<String> {
         if self.process.is_alive() {
             return None;
         }
-        let last = process::read_tail(&self.output, 1).unwrap_or_default();
+        let tail = || process::read_tail(&self.output, 1).unwrap_or_default();
+        let last = self.secrets.as_ref().map(|secrets| secrets.mask(&tail())).unwrap_or_default();
         let last = if last.is_empty() { last } else { format!(" after `{last}`") };
         Some(format!("the background task {:?} has exited{last}: `tether restart` starts it again", self.label))
     }

@@ -29,6 +29,7 @@
 //! | [`process`] | process groups, identity, graceful stop, output |
 //! | [`clock`], [`sync`] | the wall clock; locking of mutexes, sets of tasks |
 //! | [`display_text`] | escapes what outside people and programs say, before it is shown |
+//! | [`secret_values`] | masks values of variables in what is shown of a command, its output and its failure |
 //! | [`file_owner`] | whether a file belongs to our user |
 //! | [`error`] | the one user-facing error |
 
@@ -51,6 +52,7 @@ pub mod jdwp;
 pub mod path_lookup;
 pub mod process;
 pub mod ring;
+pub mod secret_values;
 pub mod supervisor;
 pub mod sync;
 pub mod task_runner;

@@ -146,7 +146,12 @@ impl TaskRunner<'_> {
         })
     }
 
+    /// No value of the step's variables is in its error, nor in what is kept of its output.
     async fn step(&self, step: &BuildStep) -> Result<()> {
+        self.run_step(step).await.map_err(|error| step.secrets.mask_error(error))
+    }
+
+    async fn run_step(&self, step: &BuildStep) -> Result<()> {
         (self.progress)(&format!("building: {}", step.label));
         match (&step.completion, self.user) {
             (StepCompletion::AfterCycle(cycle), Some(user)) if user.keeps_watchers => {
@@ -176,14 +181,14 @@ impl TaskRunner<'_> {
             }
             StepCompletion::AfterCycle(cycle) => self.cycle(step, cycle, &what).await?,
         };
-        self.add_tail(&tail);
+        self.add_tail(step, &tail);
         lock(&self.ran).left.extend(finished.held_by);
         Ok(())
     }
 
-    fn add_tail(&self, tail: &str) {
+    fn add_tail(&self, step: &BuildStep, tail: &str) {
         let mut ran = lock(&self.ran);
-        ran.tail = [ran.tail.as_str(), tail].join("\n").trim_start().to_owned();
+        ran.tail = [ran.tail.as_str(), &step.secrets.mask(tail)].join("\n").trim_start().to_owned();
     }
 
     /// A background task that runs on: starts it and waits for its first cycle (a dev server, which has none: for its
@@ -195,7 +200,8 @@ impl TaskRunner<'_> {
         user: BackgroundUser<'_>,
     ) -> Result<()> {
         let all = &self.queue.background;
-        let command = TaskCommand { label: &step.label, argv: &step.argv, cwd: &step.cwd, env: &step.env };
+        let BuildStep { label, argv, cwd, env, secrets, .. } = step;
+        let command = TaskCommand { label, argv, cwd, env, secrets };
         if let Some(running) = all.find_ready(command) {
             if !user.needs_new_cycle || running.is_listening() {
                 all.add_user(&running, user.name);
@@ -214,7 +220,7 @@ impl TaskRunner<'_> {
             return Err(self.failed(step, &how, &tail));
         }
         all.mark_ready(&task);
-        self.add_tail(&tail);
+        self.add_tail(step, &tail);
         lock(&self.ran).background.push(task);
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
+use crate::secret_values::SecretValues;
 
 /// A program to be launched or attached to. Stored with its session, so its JSON names are fixed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct DebugTarget {
     /// The keys of a launch.json configuration, variables resolved. They override everything else that is sent to the
     /// adapter.
     pub fields: Fields,
+    /// The values of variables in the configuration: masked in what is shown of the program's start, and not stored.
+    #[serde(skip)]
+    pub secrets: SecretValues,
 }
 
 /// How a target is named.
@@ -163,11 +167,16 @@ impl DebugTarget {
         env
     }
 
-    /// As it is stored: with the names of its environment's variables only. Attaching again does not need them.
+    /// As it is stored: with the names of its environment's variables only, and without their values in other fields. Attaching again does not need them.
     pub fn without_environment(mut self) -> DebugTarget {
         self.unstored_variables = self.env().into_keys().collect();
         self.env.clear();
         self.fields.retain(|name, _| !["env", "environment"].contains(&name.as_str()));
+        for (name, value) in &mut self.fields {
+            if self.secrets.mask_json(value) {
+                self.unstored_variables.push(format!("`{name}`"));
+            }
+        }
         self
     }
 
@@ -272,6 +281,11 @@ mod tests {
         assert_eq!((&launch["stopOnEntry"], &launch["env"]), (&json!(true), &json!({"B": "2"})));
         let stored = set.without_environment();
         assert_eq!((stored.env(), stored.unstored_variables), (BTreeMap::new(), vec!["A".to_owned(), "B".to_owned()]));
+        let mut with_secret = target_with(json!({"args": ["--token", "s3cret-x"], "port": 1}));
+        with_secret.secrets.add("s3cret-x", "${env:X}");
+        let stored = with_secret.without_environment();
+        assert_eq!(stored.fields["args"], json!(["--token", "${env:X}"]));
+        assert_eq!(stored.unstored_variables, ["A", "`args`"]);
         let of_cpp = target_with(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
         assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
         assert_eq!(

@@ -10,14 +10,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::config::consent_line::ConsentLine;
-use crate::config::shown_environment::show_environment;
+use crate::config::shown_environment::{add_variables, secrets_of_references, show_environment};
 use crate::config::source_file::Origin;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::problem_matchers::BackgroundCycle;
 use crate::config::vscode::shell_line::{LinePosition, find_shell_line, substitute_in_shell_line};
-use crate::config::vscode::shell_quoting::{LineSource, quote_word};
+use crate::config::vscode::shell_quoting::{LineSource, quote_shown_word, quote_word};
 use crate::config::vscode::variables::{environment_value, substitute_environment};
 use crate::error::Result;
+use crate::secret_values::SecretValues;
 
 /// The commands that run before a launch. Without steps there is nothing to build.
 #[derive(Clone, Debug)]
@@ -69,6 +70,10 @@ pub struct BuildStep {
     pub completion: StepCompletion,
     /// Where it is defined.
     pub origin: Origin,
+    /// What is shown of `argv`: each `${env:…}` stays, in a shell's line as the shell writes it.
+    pub shown_argv: Vec<String>,
+    /// The values of its variables: masked in its output and its errors.
+    pub secrets: SecretValues,
 }
 
 /// When a step is done.
@@ -120,6 +125,8 @@ impl BuildStep {
         BuildStep {
             label: argv.join(" "),
             shell_line: find_shell_line(&argv),
+            shown_argv: argv.clone(),
+            secrets: SecretValues::default(),
             argv,
             cwd: cwd.to_owned(),
             env: BTreeMap::new(),
@@ -172,29 +179,64 @@ impl BuildStep {
             missing.error(format!("cannot run the task {:?} of {}", self.label, self.origin), "it")
         };
         let substitute = |text: &String| inputs.substitute(text, workspace).map_err(wrong);
-        let word = |(at, text): (usize, &String)| match self.line_start(at) {
-            Some(first) => inputs.substitute_in_line(text, first, workspace).map_err(wrong),
-            None => substitute(text),
+        let words = |inputs: &EditorInputs| {
+            self.substitute_words(
+                |word| inputs.substitute(word, workspace),
+                |line, first| inputs.substitute_in_line(line, first, workspace),
+            )
         };
-        let argv = self.argv.iter().enumerate().map(word).collect::<Result<_>>()?;
-        let env = self.env.iter().map(|(name, value)| Ok((name.clone(), substitute(value)?))).collect::<Result<_>>()?;
+        let argv = words(inputs).map_err(wrong)?;
+        let shown_argv = words(&inputs.keeping_environment()).map_err(wrong)?;
+        let env: BTreeMap<_, _> =
+            self.env.iter().map(|(name, value)| Ok((name.clone(), substitute(value)?))).collect::<Result<_>>()?;
         let cwd = workspace.join(substitute(&self.cwd.to_string_lossy().into_owned())?);
-        Ok(BuildStep { argv, env, cwd, ..self.clone() })
+        let secrets = self.secrets_with(&env);
+        Ok(BuildStep { argv, shown_argv, env, cwd, secrets, ..self.clone() })
     }
 
     /// Replaces every `${env:…}` by its value.
     pub fn substitute_environment(&mut self) {
-        self.env.values_mut().for_each(|text| *text = substitute_environment(text));
+        let env = self.env.iter().map(|(name, text)| (name.clone(), substitute_environment(text))).collect();
         let value = |name: &str, place: &LinePosition| {
             let variable = name.strip_prefix("env:").map(environment_value);
             Ok::<_, Infallible>(variable.map(|value| place.quote_environment_value(&value)))
         };
-        let word = |(at, text): (usize, &String)| {
-            let Some(first) = self.line_start(at) else { return substitute_environment(text) };
-            let Ok(substituted) = substitute_in_shell_line(text, first, value);
-            substituted
+        let reference = |name: &str, place: &LinePosition| {
+            Ok::<_, Infallible>(name.strip_prefix("env:").map(|variable| place.environment_reference(variable)))
         };
-        self.argv = self.argv.iter().enumerate().map(word).collect();
+        let Ok(argv) = self.substitute_words(
+            |word| Ok(substitute_environment(word)),
+            |line, first| substitute_in_shell_line(line, first, value),
+        );
+        let Ok(shown_argv) = self.substitute_words(
+            |word| Ok(word.to_owned()),
+            |line, first| substitute_in_shell_line(line, first, reference),
+        );
+        let secrets = self.secrets_with(&env);
+        (self.argv, self.shown_argv, self.env, self.secrets) = (argv, shown_argv, env, secrets);
+    }
+
+    /// The words of the command, each through one of the functions: a shell's line, or any other word.
+    fn substitute_words<E>(
+        &self,
+        word: impl Fn(&str) -> Result<String, E>,
+        line: impl Fn(&str, LinePosition) -> Result<String, E>,
+    ) -> Result<Vec<String>, E> {
+        let substitute = |(at, text): (usize, &String)| match self.line_start(at) {
+            Some(first) => line(text, first),
+            None => word(text),
+        };
+        self.argv.iter().enumerate().map(substitute).collect()
+    }
+
+    /// The values that substitution puts into the command, and those of its own variables.
+    fn secrets_with(&self, env: &BTreeMap<String, String>) -> SecretValues {
+        let cwd = self.cwd.to_string_lossy();
+        let texts = self.argv.iter().chain(self.env.values()).map(String::as_str).chain([&*cwd]);
+        let mut secrets = secrets_of_references(texts);
+        let own = self.env.iter().filter(|(_, value)| !value.contains("${env:")).map(|(name, _)| name);
+        add_variables(&mut secrets, own.filter_map(|name| Some((name.as_str(), env.get(name)?.as_str()))));
+        secrets
     }
 
     /// The start of the shell's line, when the word at this index is one.
@@ -203,16 +245,16 @@ impl BuildStep {
         Some(LinePosition::line_start(&self.argv[0], &self.argv[at], source))
     }
 
-    /// A shell command that runs the step from any folder.
+    /// A shell command that runs the step from any folder, with variables of the environment by their names.
     pub fn shell_command_with_cd(&self) -> String {
-        format!("cd {} && {}", quote_word(&self.cwd.to_string_lossy()), self.shell_command())
+        format!("cd {} && {}", quote_word(&self.secrets.mask(&self.cwd.to_string_lossy())), self.shell_command())
     }
 
-    /// A shell command that runs the step in its folder.
+    /// The same, in its folder.
     pub fn shell_command(&self) -> String {
-        match &self.argv[..] {
+        match &self.shown_argv[..] {
             [_, flag, line] if flag == "-c" => line.clone(),
-            argv => argv.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" "),
+            argv => argv.iter().map(|it| quote_shown_word(it)).collect::<Vec<_>>().join(" "),
         }
     }
 }

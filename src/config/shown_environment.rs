@@ -6,6 +6,9 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::config::vscode::variables::{environment_value, substitute_variables};
+use crate::secret_values::SecretValues;
+
 /// How many hex digits of a digest are shown: a change of the value needs new consent, so it must not be forged.
 const DIGEST_DIGITS: usize = 32;
 /// Variables whose values choose programs, libraries or code, and not a secret.
@@ -37,6 +40,78 @@ const SHOWN: &[&str] = &[
 ];
 /// And those that begin so: the dynamic linkers'.
 const SHOWN_PREFIXES: &[&str] = &["LD_", "DYLD_"];
+/// Variables of every session, whose values are no secret.
+const PUBLIC: &[&str] =
+    &["DISPLAY", "EDITOR", "HOME", "HOSTNAME", "LANG", "LOGNAME", "PWD", "TERM", "TMPDIR", "TZ", "USER", "VISUAL"];
+/// And those that begin so.
+const PUBLIC_PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+/// The values of the variables that the texts name as `${env:NAME}`, to be shown by their names.
+pub fn secrets_of_references<'t>(texts: impl IntoIterator<Item = &'t str>) -> SecretValues {
+    let mut secrets = SecretValues::default();
+    for text in texts {
+        let _ = substitute_variables(text, |_, name| {
+            if let Some(variable) = name.strip_prefix("env:").filter(|variable| !is_public(variable)) {
+                secrets.add(&environment_value(variable), &format!("${{env:{variable}}}"));
+            }
+            Ok::<_, std::convert::Infallible>(None)
+        });
+    }
+    secrets
+}
+
+/// The values of variables in a configuration of launch.json as it is written: each `${env:NAME}` of any text, and its own
+/// `env` and `environment`.
+pub fn secrets_of_configuration(fields: &Map<String, Value>) -> SecretValues {
+    let mut secrets = secrets_of_json(fields.values());
+    let literal = |value: &Value| value.as_str().filter(|text| !text.contains("${env:")).map(str::to_owned);
+    let own = ["env", "environment"].iter().filter_map(|key| fields.get(*key));
+    for variables in own {
+        let pairs: Vec<(String, String)> = match variables {
+            Value::Object(pairs) => {
+                pairs.iter().filter_map(|(name, value)| Some((name.clone(), literal(value)?))).collect()
+            }
+            Value::Array(items) => {
+                let pair = |item: &Value| Some((item["name"].as_str()?.to_owned(), literal(&item["value"])?));
+                items.iter().filter_map(pair).collect()
+            }
+            _ => Vec::new(),
+        };
+        add_variables(&mut secrets, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    }
+    secrets
+}
+
+/// The values of the variables that any text of the JSON values names as `${env:NAME}`.
+pub fn secrets_of_json<'v>(values: impl IntoIterator<Item = &'v Value>) -> SecretValues {
+    let mut texts = Vec::new();
+    values.into_iter().for_each(|value| collect_texts(value, &mut texts));
+    secrets_of_references(texts)
+}
+
+fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(members) => members.values().for_each(|member| collect_texts(member, texts)),
+        _ => {}
+    }
+}
+
+/// Adds the values of a command's own variables (name, value): of `env`, or of a file of variables.
+pub fn add_variables<'v>(secrets: &mut SecretValues, variables: impl IntoIterator<Item = (&'v str, &'v str)>) {
+    for (_, value) in variables.into_iter().filter(|(name, _)| !is_public(name)) {
+        secrets.add(value, "***");
+    }
+}
+
+fn is_public(name: &str) -> bool {
+    is_shown(name) || PUBLIC.contains(&name) || PUBLIC_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_shown(name: &str) -> bool {
+    SHOWN.contains(&name) || SHOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// The variables as a JSON object; `null` unsets a variable.
 pub fn show_environment<'v>(variables: impl IntoIterator<Item = (&'v String, Value)>) -> Value {
@@ -63,8 +138,7 @@ fn show_item(item: &Value) -> Value {
 }
 
 fn show_value(name: &str, value: Value) -> Value {
-    let is_shown = SHOWN.contains(&name) || SHOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    if value.is_null() || is_shown || is_reference(&value) { value } else { digest_of(&value) }
+    if value.is_null() || is_shown(name) || is_reference(&value) { value } else { digest_of(&value) }
 }
 
 /// Whether a value is only the name of another variable: `${env:NAME}`.

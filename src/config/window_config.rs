@@ -20,7 +20,7 @@ use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
 use crate::config::npm::dev_server::find_dev_script;
 use crate::config::npm::package_json::PackageJson;
 use crate::config::npm::package_search::find_packages_below;
-use crate::config::shown_environment::show_environment;
+use crate::config::shown_environment::{add_variables, secrets_of_references, show_environment};
 use crate::config::source_file::{Origin, normalize_path};
 use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger, missing_launch_file};
 use crate::config::vscode::launch_window::{DerivedWindow, derive_window};
@@ -221,6 +221,11 @@ impl WindowConfig {
     pub fn with_environment_values(mut self) -> WindowConfig {
         let replace = |text: &mut String| *text = substitute_environment(text);
         let window = &mut self.window;
+        let plain = window.args.iter().chain(&window.runtime_args).chain(&window.command).chain(&window.url);
+        let secrets = secrets_of_references(plain.chain(window.env.values()).map(String::as_str));
+        window.secrets.extend(secrets);
+        let own = window.env.iter().filter(|(_, value)| !value.contains("${env:"));
+        add_variables(&mut window.secrets, own.map(|(name, value)| (name.as_str(), value.as_str())));
         window.args.iter_mut().chain(&mut window.runtime_args).chain(&mut window.command).for_each(replace);
         window.url.iter_mut().chain(window.env.values_mut()).for_each(replace);
         self.build.steps.iter_mut().for_each(BuildStep::substitute_environment);
@@ -243,7 +248,10 @@ impl WindowConfig {
             let runs = describe_program(&self.workspace, &self.window, name);
             let runs = runs.map(|program| format!(" runs {program}")).unwrap_or_default();
             let name = format!("window.{name}");
-            ConsentLine { text: format!("{name}: {value}{runs}"), origin: self.origins.get(&name).cloned() }
+            ConsentLine {
+                text: self.window.secrets.mask(&format!("{name}: {value}{runs}")),
+                origin: self.origins.get(&name).cloned(),
+            }
         });
         steps.chain(window).chain(self.scripts.iter().map(NpmScript::consent_line)).collect()
     }
@@ -275,7 +283,11 @@ impl WindowConfig {
             Value::Object(members) => !members.is_empty(),
             _ => true,
         };
-        values.into_iter().filter(|(_, value)| is_set(value)).collect()
+        let shown = |(name, mut value): (&'static str, Value)| {
+            window.secrets.mask_json(&mut value);
+            (name, value)
+        };
+        values.into_iter().filter(|(_, value)| is_set(value)).map(shown).collect()
     }
 }
 

@@ -377,7 +377,7 @@ impl WindowActor {
     fn handle_exit(&mut self, exit: ProcessExit) {
         let Some(window) = self.read(|published| published.window.clone()) else { return };
         warn!(pid = window.session.electron_pid, "the window ended by itself: {exit}");
-        let exit = window.exit_report(exit, self.context.running_calls.describe_calls());
+        let exit = window.exit_report(exit, self.context.running_calls.describe_calls(), &lock(&self.context.secrets));
         if exit.is_crash() {
             self.context.crash_loop().record_crash(Instant::now());
         }

@@ -20,6 +20,7 @@ use super::window_exit::WindowExit;
 use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
 use crate::error::{Error, Result};
+use crate::secret_values::SecretValues;
 use crate::sync::lock;
 use crate::task_runner::TaskQueue;
 
@@ -74,6 +75,8 @@ pub struct WindowContext {
     crash_loop: Mutex<CrashLoop>,
     pub generations: Mutex<GenerationCounter>,
     active_config: Mutex<ActiveConfig>,
+    /// The values of variables in the configuration that was read last: masked in what a window printed last.
+    pub secrets: Mutex<SecretValues>,
     /// Returns the reason why the window must not be replaced automatically now, if there is one.
     pub replacement_blocker: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     /// Whether new extension hosts wait for their debug sessions: see [`super::launch::HostHold`].
@@ -112,6 +115,7 @@ impl WindowContext {
             crash_loop: Mutex::default(),
             generations: Mutex::new(generations),
             active_config,
+            secrets: Mutex::default(),
             replacement_blocker: OnceLock::new(),
             holds_new_hosts: AtomicBool::new(false),
             exit_cleanups: TaskTracker::new(),

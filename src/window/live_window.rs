@@ -26,6 +26,7 @@ use crate::cdp::Endpoint;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
+use crate::secret_values::SecretValues;
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
@@ -291,8 +292,10 @@ impl LiveWindow {
         self.resources.measure(list).await
     }
 
-    /// The report of the window's exit: `interrupted_calls` are the calls that it interrupted.
-    pub fn exit_report(&self, exit: ProcessExit, interrupted_calls: Vec<String>) -> WindowExit {
+    /// The report of the window's exit: `interrupted_calls` are the calls that it interrupted, `secrets` are masked in what it
+    /// printed.
+    pub fn exit_report(&self, exit: ProcessExit, interrupted_calls: Vec<String>, secrets: &SecretValues) -> WindowExit {
+        let output = process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default();
         let started_at_ms = self.session.debug_window_started_at;
         let at_ms = now_ms();
         let console = self.history.last_messages(window_exit::MAX_SEARCHED, started_at_ms);
@@ -302,9 +305,7 @@ impl LiveWindow {
             uptime: Duration::from_millis(at_ms.saturating_sub(started_at_ms)),
             interrupted_calls,
             console: window_exit::format_last_messages(console),
-            output: redact_connection_tokens(
-                process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default(),
-            ),
+            output: redact_connection_tokens(secrets.mask(&output)),
         }
     }
 

@@ -29,6 +29,7 @@ use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
 use crate::config::{RefreshSetting, WindowConfig, WindowKind, WindowSettings, trust::WorkspaceCommands};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
 pub(super) fn session_roots(context: &WindowContext) -> [&Path; 2] {
@@ -66,7 +67,9 @@ fn read_trusted_config(context: &WindowContext) -> Result<WindowConfig> {
     config.check_window()?;
     WorkspaceCommands::of_window(&config).require_consent()?;
     // After the check: the user's own environment is not part of what they trust.
-    Ok(config.with_environment_values())
+    let config = config.with_environment_values();
+    lock(&context.secrets).clone_from(&config.window.secrets);
+    Ok(config)
 }
 
 fn tracker_of(context: &WindowContext, config: &WindowConfig) -> Result<Arc<ChangeTracker>> {
@@ -269,7 +272,8 @@ async fn launch_new_window(
         context.history.record_launch();
         Ok(())
     };
-    let launched = launch::launch_while_closing(&plan, closing, |text| context.report_progress(text)).await?;
+    let launched = launch::launch_while_closing(&plan, closing, |text| context.report_progress(text)).await;
+    let launched = launched.map_err(|error| plan.settings.secrets.mask_error(error))?;
     let session = new_session(context, &plan, &launched);
     let mut notes = log_warnings(save_session_files(context, &session));
     notes.extend(describe_missing_mains(&session.extensions));

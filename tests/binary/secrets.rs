@@ -94,3 +94,142 @@ fn n6_values_of_environment_files_and_variables_appear_nowhere() {
     sandbox.write(".secrets", "FILE=s3cret-of-the-file2\n");
     run(&["start"], "0").fails(5, &["has changed since you agreed", "\"FILE\":\"sha256 "]);
 }
+
+/// The outputs of commands that a secret of the environment must not be in; each command runs with it.
+struct SecretRuns<'s>(&'s Sandbox);
+
+impl SecretRuns<'_> {
+    const SECRET: &'static str = "s3cret-of-the-user";
+
+    fn run(&self, arguments: &[&str]) -> crate::support::CommandOutput {
+        let mut command = self.0.command(arguments);
+        command.env("USERS_TOKEN", SecretRuns::SECRET);
+        let output = crate::support::run_command(command);
+        let shown = output.stdout.contains(SecretRuns::SECRET) || output.stderr.contains(SecretRuns::SECRET);
+        assert!(!shown, "{arguments:?} shows the secret: {output:?}");
+        output
+    }
+
+    /// Nothing that tells of the last command has it, nor any file that is ours.
+    fn check_reports(&self) {
+        for arguments in [&["status"][..], &["status", "--json"], &["doctor"], &["doctor", "--json"], &["logs"]] {
+            self.run(arguments);
+        }
+        let ours = ["config", "state"].map(|folder| self.0.home().join(folder));
+        for (path, text) in ours.iter().flat_map(|folder| texts_below(folder)) {
+            // What a program prints is its own; what is shown of it is masked.
+            let is_output = path.contains("/output-") || path.contains("/task-");
+            assert!(is_output || !text.contains(SecretRuns::SECRET), "{path} has the secret: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_value_of_the_environment_in_a_build_is_not_shown_when_it_fails_nor_when_it_succeeds() {
+    let check = |build: &str, code: i32, parts: &[&str]| {
+        let settings = format!("[build]\ncommand = {build}\n[window]\nkind = 'node'\nprogram = 'server.js'\n");
+        let sandbox = Sandbox::with(&[("server.js", NODE_SERVICE), ("devtools.toml", &settings)]);
+        let runs = SecretRuns(&sandbox);
+        runs.run(&["trust", "--yes"]).ok();
+        let output = runs.run(&["start"]);
+        assert_eq!(output.code, code, "{output:?}");
+        parts.iter().for_each(|part| assert!(output.stderr.contains(part), "{part} is not in {output:?}"));
+        runs.run(&["start", "--json"]);
+        runs.check_reports();
+        sandbox
+    };
+    check(
+        "['sh', '-c', 'echo got ${env:USERS_TOKEN}; exit 3']",
+        4,
+        &["got ${env:USERS_TOKEN}", "echo got ${USERS_TOKEN}; exit 3"],
+    );
+    check("['false', '--token=${env:USERS_TOKEN}']", 4, &["`cd ", "false --token=\"${USERS_TOKEN}\"` runs it by hand"]);
+    check("['no-such-program', '${env:USERS_TOKEN}']", 6, &["no-such-program ${env:USERS_TOKEN}"]);
+    check("['sh', '-c', 'cd ${env:USERS_TOKEN}']", 4, &["cd ${USERS_TOKEN}"]);
+    let sandbox = check("['sh', '-c', 'echo got ${env:USERS_TOKEN}']", 0, &[]);
+    assert_eq!(sandbox.status()["lastBuild"]["tail"].as_str().unwrap().trim(), "got ${env:USERS_TOKEN}");
+}
+
+#[test]
+fn a_value_of_the_environment_in_a_window_is_not_shown_when_it_fails() {
+    let check = |window: &str, parts: &[&str]| {
+        let sandbox =
+            Sandbox::with(&[("server.js", NODE_SERVICE), ("devtools.toml", &format!("[window]\n{window}\n"))]);
+        let runs = SecretRuns(&sandbox);
+        runs.run(&["trust", "--yes"]).ok();
+        let output = runs.run(&["start"]);
+        assert_ne!(output.code, 0, "{output:?}");
+        parts.iter().for_each(|part| assert!(output.stderr.contains(part), "{part} is not in {output:?}"));
+        runs.check_reports();
+    };
+    let echo = "command = ['sh', '-c', 'echo $TOKEN $1; exit 3', '${cdpPort}', '${env:USERS_TOKEN}']";
+    check(&format!("kind = 'command'\n{echo}\nenv = {{ TOKEN = 's3cret-of-the-user' }}"), &["${env:USERS_TOKEN}"]);
+    check("kind = 'command'\ncommand = ['no-such-${env:USERS_TOKEN}', '${cdpPort}']", &["no-such-${env:USERS_TOKEN}"]);
+}
+
+#[test]
+fn a_value_of_the_environment_in_a_debug_configuration_is_not_shown_when_it_cannot_start() {
+    const LAUNCH: &str = r#"{ "configurations": [
+        { "name": "Missing", "type": "node", "request": "launch", "program": "${workspaceFolder}/no-${env:USERS_TOKEN}.js" },
+        { "name": "Task", "type": "node", "request": "launch", "program": "${workspaceFolder}/server.js", "preLaunchTask": "make" },
+        { "name": "File", "type": "node", "request": "launch", "program": "server.js", "envFile": "${env:USERS_TOKEN}.env" },
+        { "name": "Runs", "type": "node", "request": "launch", "program": "${workspaceFolder}/server.js", "args": ["${env:USERS_TOKEN}"] }
+    ] }"#;
+    const TASKS: &str = r#"{ "version": "2.0.0", "tasks": [{ "label": "make", "type": "process", "command": "false",
+        "args": ["--token", "${env:USERS_TOKEN}"] }] }"#;
+    let files = [("server.js", NODE_SERVICE), (".vscode/launch.json", LAUNCH), (".vscode/tasks.json", TASKS)];
+    let sandbox = Sandbox::with(&files);
+    let runs = SecretRuns(&sandbox);
+    for name in ["Missing", "Task", "File", "Runs"] {
+        runs.run(&["trust", "--config", name, "--yes"]);
+        let output = runs.run(&["debug", "launch", "--config", name]);
+        assert_eq!(output.code == 0, name == "Runs", "{output:?}");
+        for arguments in [&["debug", "status"][..], &["debug", "status", "--json"]] {
+            runs.run(arguments);
+        }
+        runs.check_reports();
+    }
+}
+
+#[test]
+fn a_file_of_environment_variables_is_shown_without_its_values() {
+    let launch = r#"{ "configurations": [{ "name": "a", "type": "node", "request": "launch", "program": "server.js", "envFile": "${workspaceFolder}/vars.txt" }] }"#;
+    let sandbox = Sandbox::with(&[
+        (".env", "# ours\nTOKEN=s3cret-of-the-file\nKEY=\"s3cret-of-launch\ns3cret-of-a-task\"\n"),
+        ("vars.txt", "export TOKEN='s3cret-of-the-file'\n"),
+        ("plain.txt", "A=1\n"),
+        ("server.js", NODE_SERVICE),
+        (".vscode/launch.json", launch),
+    ]);
+    std::os::unix::fs::symlink(".env", sandbox.path("link.txt")).unwrap();
+    for (file, part) in
+        [(".env", "TOKEN=***"), ("vars.txt", "export TOKEN=***"), ("link.txt", "KEY=***"), ("plain.txt", "A=1")]
+    {
+        for json in [&[][..], &["--json"]] {
+            let output = sandbox.tether(&[&["debug", "source", file][..], json].concat()).ok();
+            assert!(!output.stdout.contains("s3cret"), "{output:?}");
+            assert!(output.stdout.contains(part), "{part} is not in {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_value_of_the_environment_that_a_background_task_prints_last_is_not_shown() {
+    let script = "echo ready; while [ ! -e node_modules/go ]; do sleep 0.05; done; echo got $1; exit 3";
+    let task = serde_json::json!({"label": "dev", "type": "process", "command": "sh",
+        "args": ["-c", script, "dev", "${env:USERS_TOKEN}"], "isBackground": true,
+        "problemMatcher": {"background": {"activeOnStart": true, "beginsPattern": "^begin$", "endsPattern": "^ready$"}}});
+    let launch = r#"{ "configurations": [{ "name": "Serve", "type": "node", "request": "launch",
+        "program": "server.js", "preLaunchTask": "dev" }] }"#;
+    let tasks = serde_json::json!({"tasks": [task]}).to_string();
+    let files = [("server.js", NODE_SERVICE), (".vscode/launch.json", launch), (".vscode/tasks.json", &tasks)];
+    let sandbox = Sandbox::with(&files);
+    let runs = SecretRuns(&sandbox);
+    runs.run(&["trust", "--yes"]).ok();
+    runs.run(&["start"]).ok();
+    sandbox.write("node_modules/go", "");
+    crate::support::eventually("the exit is reported", || {
+        runs.run(&["status"]).stdout.contains("has exited after `got ${env:USERS_TOKEN}`").then_some(())
+    });
+    runs.check_reports();
+}

@@ -83,6 +83,7 @@ const TABLE: &[Row] = &[
     row("workspace_programs", &[]),
     row("ring", &["error"]),
     row("error", &[]),
+    row("secret_values", &["error"]),
     row("bounded_file", &[]),
     row("clock", &[]),
     row("file_owner", &[]),
@@ -92,7 +93,8 @@ const TABLE: &[Row] = &[
 ];
 
 /// Small leaf modules that every module may use.
-const LEAVES: [&str; 6] = ["bounded_file", "clock", "sync", "file_owner", "display_text", "path_lookup"];
+const LEAVES: [&str; 7] =
+    ["bounded_file", "clock", "sync", "file_owner", "display_text", "path_lookup", "secret_values"];
 
 /// Re-exports of another module's items: the file, the item or module, and why.
 const RE_EXPORTS: &[(&str, &str, &str)] = &[

@@ -38,5 +38,6 @@ pub fn override_window(
         profile: written.profile.or(derived.profile),
         refresh: pick(is_set("refresh"), written.refresh, derived.refresh),
         timeout: written.timeout.or(derived.timeout),
+        secrets: derived.secrets,
     }
 }

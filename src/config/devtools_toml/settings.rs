@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::source_file::read_own_text;
 use crate::error::{Error, Result};
+use crate::secret_values::SecretValues;
 
 /// The name of the file at the root of the workspace.
 pub const DEVTOOLS_TOML: &str = "devtools.toml";
@@ -110,6 +111,9 @@ pub struct WindowSettings {
     /// `web-extension-host` where no desktop VS Code is installed.
     #[serde(skip)]
     pub derived: bool,
+    /// The values of its variables, once they are substituted: masked in its output and its errors.
+    #[serde(skip)]
+    pub secrets: SecretValues,
 }
 
 /// How a stale window is made to run the new code.

@@ -15,7 +15,7 @@ use crate::config::consent_line::ConsentLine;
 use crate::config::devtools_toml::settings::Settings;
 use crate::config::jsonc::JsonNode;
 use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
-use crate::config::shown_environment::show_environment_field;
+use crate::config::shown_environment::{secrets_of_configuration, secrets_of_references, show_environment_field};
 use crate::config::source_file::Origin;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::env_file::read_env_file;
@@ -26,6 +26,7 @@ use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
 use crate::config::vscode::variables::VariableContext;
 use crate::error::Result;
+use crate::secret_values::SecretValues;
 
 /// Keys for VS Code itself, which no debugger reads.
 const VSCODE_KEYS: &[&str] =
@@ -75,6 +76,8 @@ pub struct DebugConfiguration {
     pub after: BuildPlan,
     /// Keys that were read and have no effect, one sentence each.
     pub notes: Vec<String>,
+    /// The values of its variables: masked in its errors.
+    pub secrets: SecretValues,
     lines: Vec<ConsentLine>,
 }
 
@@ -205,6 +208,7 @@ impl ConfigurationDraft<'_> {
             after: self.task("postDebugTask")?,
             notes: NOT_HONOURED.iter().filter_map(note).collect(),
             lines: self.consent_lines(&fields, &prefix),
+            secrets: secrets_of_configuration(&fields),
             fields,
         })
     }
@@ -240,8 +244,9 @@ impl ConfigurationDraft<'_> {
             let text = node.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
             let path = resolved.variables.workspace.join(resolved.expand(text, node, "envFile")?);
             let read = read_env_file(&path)?;
-            variables
-                .extend(json_values(read.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?));
+            let shown = || secrets_of_references([text]).mask(&path.display().to_string());
+            let missing = || wrong(format!("there is no `envFile` {}", shown()));
+            variables.extend(json_values(read.ok_or_else(missing)?));
         }
         Ok(Some(variables))
     }

@@ -15,6 +15,8 @@ pub struct EditorInputs {
     pub file: Option<PathBuf>,
     /// The value of `${command:pickProcess}`.
     pub pid: Option<u32>,
+    /// `${env:…}` stays: for what is shown.
+    keeps_environment: bool,
 }
 
 /// A variable that cannot be substituted, nearly always because its value is missing.
@@ -41,6 +43,17 @@ impl MissingInput {
 }
 
 impl EditorInputs {
+    /// With these values.
+    pub fn new(file: Option<PathBuf>, pid: Option<u32>) -> EditorInputs {
+        EditorInputs { file, pid, keeps_environment: false }
+    }
+
+    /// The same, for what is shown: `${env:…}` stays in a text, and is the shell's own variable in a line.
+    #[must_use]
+    pub fn keeping_environment(&self) -> EditorInputs {
+        EditorInputs { keeps_environment: true, ..self.clone() }
+    }
+
     /// Substitutes editor inputs and `${env:…}` in a text.
     pub fn substitute(&self, text: &str, workspace: &Path) -> Result<String, MissingInput> {
         substitute_variables(text, |_, name| self.input_value(name, workspace))
@@ -54,6 +67,9 @@ impl EditorInputs {
         workspace: &Path,
     ) -> Result<String, MissingInput> {
         substitute_in_shell_line(line, first, |name, place| match self.input_value(name, workspace)? {
+            Some(_) if self.keeps_environment && name.starts_with("env:") => {
+                Ok(name.strip_prefix("env:").map(|variable| place.environment_reference(variable)))
+            }
             Some(value) if name.starts_with("env:") => Ok(Some(place.quote_environment_value(&value))),
             Some(value) => place.quote_value(&value).map(Some).ok_or_else(|| unsafe_input(name)),
             None => Ok(None),
@@ -62,6 +78,7 @@ impl EditorInputs {
 
     fn input_value(&self, name: &str, workspace: &Path) -> Result<Option<String>, MissingInput> {
         match name.strip_prefix("env:") {
+            Some(_) if self.keeps_environment => Ok(Some(format!("${{{name}}}"))),
             Some(variable) => Ok(Some(environment_value(variable))),
             None if FILE_VARIABLES.contains(&name) => self.file_part(name, workspace).map(Some),
             None if PROCESS_VARIABLES.contains(&name) => self.process_id(name).map(Some),
@@ -110,7 +127,7 @@ mod tests {
 
     #[test]
     fn values_are_substituted_once() {
-        let inputs = EditorInputs { file: Some("/w s/sub/a.b.py".into()), pid: Some(7) };
+        let inputs = EditorInputs::new(Some("/w s/sub/a.b.py".into()), Some(7));
         let check = |text: &str, expect: &str| {
             assert_eq!(inputs.substitute(text, Path::new("/w s")).unwrap(), expect, "{text}");
         };
@@ -120,14 +137,14 @@ mod tests {
         check("${fileWorkspaceFolder} ${fileWorkspaceFolderBasename}", "/w s w s");
         check("${command:pickProcess}${command:PickProcess}", "77");
         check("${env:CARGO_PKG_NAME} ${HOME} ${open", "devtether ${HOME} ${open");
-        let odd = EditorInputs { file: Some("/w s/${file}".into()), pid: None };
+        let odd = EditorInputs::new(Some("/w s/${file}".into()), None);
         assert_eq!(odd.substitute("${file}", Path::new("/w s")).unwrap(), "/w s/${file}");
         assert_eq!(inputs.substitute("${relativeFile}", Path::new("/other")).unwrap(), "/w s/sub/a.b.py");
     }
 
     #[test]
     fn a_value_that_a_shell_could_read_as_a_command_is_refused_or_quoted() {
-        let inputs = EditorInputs { file: Some("/ws/a;cmd;.c".into()), pid: None };
+        let inputs = EditorInputs::new(Some("/ws/a;cmd;.c".into()), None);
         let fill = |line: &str| {
             inputs.substitute_in_line(
                 line,

@@ -1,11 +1,15 @@
-//! Reads a file of environment variables (`envFile`) as VS Code does.
+//! Reads a file of environment variables (`envFile`) as VS Code does, and hides its values where such a file is shown.
 //!
 //! Does not depend on what uses the variables.
 
 use std::path::Path;
 
 use crate::config::source_file::read_own_text;
+use crate::config::vscode::launch_json::environment_files;
 use crate::error::Result;
+
+/// What is shown instead of a value.
+const HIDDEN: &str = "***";
 
 /// The variables (name, value) in file order; `None` where the file does not exist.
 pub fn read_env_file(path: &Path) -> Result<Option<Vec<(String, String)>>> {
@@ -34,6 +38,42 @@ fn parse_variable(line: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value))
 }
 
+/// Whether a file has variables of an environment, whose values may be secrets: by its name, as `.env`, `.env.local` and
+/// `prod.env`, or because the workspace's launch.json reads it as one.
+pub fn is_environment_file(workspace: &Path, path: &Path) -> bool {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_named = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        name == ".env" || name == ".envrc" || name.starts_with(".env.") || name.ends_with(".env")
+    };
+    let is_target = |file: &Path| std::fs::canonicalize(file).is_ok_and(|file| file == target);
+    is_named(path) || is_named(&target) || environment_files(workspace).iter().any(|file| is_target(file))
+}
+
+/// The text of such a file without its values: the names of the variables, and comments that set none.
+pub fn hide_values(text: &str) -> String {
+    // Within a value of several lines: its quote.
+    let mut open: Option<char> = None;
+    let hide = |line: &str| {
+        if let Some(quote) = open {
+            open = open.filter(|_| !line.contains(quote));
+            return HIDDEN.to_owned();
+        }
+        let is_comment = line.trim_start().starts_with('#');
+        match line.split_once('=') {
+            Some((name, value)) => {
+                let value = value.trim_start();
+                let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+                open = quote.filter(|quote| !is_comment && !value[1..].contains(*quote));
+                format!("{name}={HIDDEN}")
+            }
+            None if is_comment || line.trim().is_empty() => line.to_owned(),
+            None => HIDDEN.to_owned(),
+        }
+    };
+    text.lines().map(hide).collect::<Vec<_>>().join("\n")
+}
+
 fn is_comment(rest: &str) -> bool {
     rest.trim_start().is_empty() || rest.trim_start().starts_with('#')
 }
@@ -41,6 +81,36 @@ fn is_comment(rest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_hidden_in_every_form_and_names_stay() {
+        let text = "# ours\nA=one\nexport B='two'\n#C=three\n\nD=\"four\nfive=\nsix\" # seven\nE=8\nnine\nF=`ten";
+        let expect = "# ours\nA=***\nexport B=***\n#C=***\n\nD=***\n***\n***\nE=***\n***\nF=***";
+        assert_eq!(hide_values(text), expect);
+    }
+
+    #[test]
+    fn a_file_of_variables_is_known_by_its_name_or_by_launch_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at(".vscode")).unwrap();
+        let launch =
+            r#"{"configurations": [{"name": "a", "envFile": ["${workspaceFolder}/secrets.txt", "x/../more.txt"]}]}"#;
+        std::fs::write(at(".vscode/launch.json"), launch).unwrap();
+        for name in ["secrets.txt", "more.txt", ".env", "app.py"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink(".env", at("link.py")).unwrap();
+        let check = |name: &str, expect: bool| {
+            assert_eq!(is_environment_file(folder.path(), &at(name)), expect, "{name}");
+        };
+        for name in [".env", ".env.local", "prod.env", ".envrc", "link.py", "secrets.txt", "more.txt"] {
+            check(name, true);
+        }
+        for name in ["app.py", "environment.py", ".vscode/launch.json"] {
+            check(name, false);
+        }
+    }
 
     #[test]
     fn variables_are_parsed_and_other_lines_are_skipped() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::config::source_file::normalize_path;
 use crate::config::vscode::tasks_json::platform_node;
+use crate::config::vscode::variables::{VariableContext, VariableSite};
 use crate::error::{Error, ErrorKind, Result};
 
 const FILE: &str = ".vscode/launch.json";
@@ -211,6 +212,23 @@ pub fn launch_names_folder(workspace: &Path, folder: &Path) -> bool {
         texts.any(is_inside)
     };
     launch.configurations().iter().any(names)
+}
+
+/// The files of variables (`envFile`) that the launch.json of a workspace names; none when it cannot be read.
+pub fn environment_files(workspace: &Path) -> Vec<PathBuf> {
+    let Ok(Some(launch)) = LaunchFile::read(workspace) else { return Vec::new() };
+    let variables = VariableContext::for_debugging(workspace).resolving_environment();
+    let (document, subject) = (launch.path(), "a configuration");
+    let expand = |node: &JsonNode| {
+        let site = VariableSite { subject, document, line: node.line, key: "envFile", shell: true };
+        Some(normalize_path(&workspace.join(variables.expand(node.text()?, &site).ok()?)))
+    };
+    let configurations = launch.configurations().iter().map(platform_node);
+    configurations
+        .flat_map(|it| it.get("envFile").map(|written| written.one_or_many().to_vec()))
+        .flatten()
+        .filter_map(|node| expand(&node))
+        .collect()
 }
 
 /// The error for a configuration by name in a workspace without launch.json.

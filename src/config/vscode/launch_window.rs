@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
 use crate::config::jsonc::{JsonNode, JsonValue};
+use crate::config::shown_environment::secrets_of_json;
 use crate::config::source_file::Origin;
 use crate::config::vscode::env_file::read_env_file;
 use crate::config::vscode::launch_attributes::LaunchAttributes;
 use crate::config::vscode::launch_json::{WindowConfiguration, WindowDebugger};
 use crate::config::vscode::variables::VariableContext;
 use crate::error::Result;
+use crate::secret_values::SecretValues;
 
 /// VS Code's flag that runs the extension under development in a web worker.
 pub const WEB_WORKER_KIND: &str = "--extensionDevelopmentKind=web";
@@ -35,6 +37,19 @@ pub struct DerivedWindow {
 
 /// The window that the configuration describes. Errors and notes name the file, the line and the attribute.
 pub fn derive_window(configuration: &WindowConfiguration, variables: &VariableContext<'_>) -> Result<DerivedWindow> {
+    // Paths and arguments have the values of variables from here on.
+    let secrets = secrets_of_json([&configuration.entry.node.as_written()]);
+    let derived = derive_attributes(configuration, variables, &secrets);
+    let mut derived = derived.map_err(|error| secrets.mask_error(error))?;
+    derived.window.secrets = secrets;
+    Ok(derived)
+}
+
+fn derive_attributes(
+    configuration: &WindowConfiguration,
+    variables: &VariableContext<'_>,
+    secrets: &SecretValues,
+) -> Result<DerivedWindow> {
     let attributes = LaunchAttributes::new(&configuration.entry, variables.clone());
     let window = WindowSettings { derived: true, ..WindowSettings::default() };
     let task = attributes.get("preLaunchTask").cloned();
@@ -50,6 +65,7 @@ pub fn derive_window(configuration: &WindowConfiguration, variables: &VariableCo
     draft.derived.out_files = out_files.into_iter().map(|(text, node)| (text, node.line)).collect();
     let unknown: Vec<_> = draft.attributes.unknown().collect();
     unknown.into_iter().for_each(|(name, node)| draft.add_note(node, format!("`{name}` is not honoured")));
+    draft.derived.notes.iter_mut().for_each(|note| *note = secrets.mask(note));
     Ok(draft.derived)
 }
 

@@ -99,6 +99,16 @@ impl LinePosition {
         self.quote_value(value).unwrap_or_else(|| value.to_owned())
     }
 
+    /// The variable as the shell itself reads it at this place: what is shown instead of the value.
+    pub fn environment_reference(&self, variable: &str) -> String {
+        match self.open_quote {
+            _ if self.is_unpredictable() => format!("${{{variable}}}"),
+            Some('\'') => format!("'\"${{{variable}}}\"'"),
+            None if self.source == LineSource::QuotedWords => format!("\"${{{variable}}}\""),
+            _ => format!("${{{variable}}}"),
+        }
+    }
+
     fn is_unpredictable(&self) -> bool {
         self.is_untracked || self.escaped || self.last == '$' || (self.passes_code && self.open_quote.is_some())
     }

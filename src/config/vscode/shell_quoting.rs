@@ -97,6 +97,28 @@ pub fn quote_word(text: &str) -> String {
     }
 }
 
+/// The same for a word that has `${env:NAME}` in the place of values: each becomes the shell's own `"${NAME}"`.
+pub fn quote_shown_word(word: &str) -> String {
+    let (mut quoted, mut rest) = (String::new(), word);
+    while let Some((before, name, after)) = split_at_reference(rest) {
+        if !before.is_empty() {
+            quoted += &quote_word(before);
+        }
+        quoted += &format!("\"${{{name}}}\"");
+        rest = after;
+    }
+    if rest.is_empty() && !quoted.is_empty() { quoted } else { quoted + &quote_word(rest) }
+}
+
+/// The text before the first `${env:NAME}` whose name a shell accepts, the name, and the text after it.
+fn split_at_reference(text: &str) -> Option<(&str, &str, &str)> {
+    text.match_indices("${env:").find_map(|(at, start)| {
+        let (name, after) = text[at + start.len()..].split_once('}')?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_name.then_some((&text[..at], name, after))
+    })
+}
+
 /// The text with a backslash before each character of `special`.
 pub fn escape_characters(text: &str, special: &str) -> String {
     text.chars().flat_map(|c| special.contains(c).then_some('\\').into_iter().chain([c])).collect()

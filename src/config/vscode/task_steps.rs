@@ -212,7 +212,8 @@ impl StepDraft<'_> {
         let cwd = self.cwd()?;
         let (env, completion) = (self.env()?, self.completion(&argv.join(" "))?);
         let origin = self.task.origin(self.workspace());
-        Ok(Some(BuildStep { label: self.task.label.clone(), argv, shell_line: line, cwd, env, completion, origin }))
+        let step = BuildStep::of_command(argv, &cwd, origin);
+        Ok(Some(BuildStep { label: self.task.label.clone(), shell_line: line, env, completion, ..step }))
     }
 
     fn npm(&self) -> Result<BuildStep> {

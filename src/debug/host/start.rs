@@ -72,7 +72,8 @@ impl SessionRegistry {
     ) -> Result<PreparedSession> {
         let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
         let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
-        let plan = (row.plan)(&found, &request.debug_target)?;
+        let masked = |error| request.debug_target.secrets.mask_error(error);
+        let plan = (row.plan)(&found, &request.debug_target).map_err(masked)?;
         let (joins, awaits_programs) = (None, false);
         Ok(PreparedSession {
             id,
@@ -113,6 +114,16 @@ impl SessionRegistry {
 
     /// Starts a prepared session, and waits at most `within` until its program runs, has stopped or has ended.
     pub(in crate::debug) async fn start_prepared(
+        &self,
+        prepared: PreparedSession,
+        listed: bool,
+        within: Duration,
+    ) -> Result<ManagedSession> {
+        let secrets = prepared.request.debug_target.secrets.clone();
+        self.start_and_store(prepared, listed, within).await.map_err(|error| secrets.mask_error(error))
+    }
+
+    async fn start_and_store(
         &self,
         prepared: PreparedSession,
         listed: bool,

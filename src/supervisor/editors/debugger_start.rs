@@ -135,7 +135,7 @@ impl DebuggerStartParams {
         let sessions = &supervisor.sessions;
         let file = file.map(|file| existing_path(sessions.workspace(), file)).transpose()?;
         let overrides = ConfigOverrides {
-            given: EditorInputs { file, pid: None },
+            given: EditorInputs::new(file, None),
             args: self.args.clone(),
             cwd: self.cwd.clone(),
             env: self.env.clone().into_iter().collect(),

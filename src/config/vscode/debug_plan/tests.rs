@@ -71,7 +71,7 @@ impl Place {
 }
 
 fn inputs() -> EditorInputs {
-    EditorInputs { file: Some("/x/one.py".into()), pid: Some(42) }
+    EditorInputs::new(Some("/x/one.py".into()), Some(42))
 }
 
 #[test]

@@ -136,16 +136,18 @@ fn a_shell_gets_each_word_whole_whatever_a_variable_stands_for() {
         plan.steps[0].substitute_environment();
         let by_hand = plan.steps[0].shell_command_with_cd();
         let typed = by_hand.strip_prefix(&format!("cd '{}' && ", workspace.display())).unwrap();
-        typed.replace(workspace.to_str().unwrap(), "<ws>")
+        let short = |text: &str| text.replace(workspace.to_str().unwrap(), "<ws>");
+        (short(&plan.steps[0].argv[2]), short(typed))
     };
-    assert_eq!(line("alone"), "'<ws>/run'");
-    assert_eq!(line("line"), "<ws>/run --x", "as VS Code does");
-    assert_eq!(line("words"), format!("cat '{}' $X", env!("CARGO_PKG_DESCRIPTION")));
-    assert_eq!(line("late"), "cat  devtether");
-    assert_eq!(
-        line("process"),
-        format!("bash -c {} 'x y'", crate::config::vscode::shell_quoting::quote_word("cat 'devtether'"))
-    );
+    let check = |task: &str, run: &str, shown: &str| assert_eq!(line(task), (run.to_owned(), shown.to_owned()));
+    check("alone", "'<ws>/run'", "'<ws>/run'");
+    // As VS Code does.
+    check("line", "<ws>/run --x", "<ws>/run --x");
+    let description = format!("cat '{}' $X", env!("CARGO_PKG_DESCRIPTION"));
+    check("words", &description, "cat \"${CARGO_PKG_DESCRIPTION}\" $X");
+    check("late", "cat  devtether", "cat ${DEVTETHER_SURELY_UNSET} ${CARGO_PKG_NAME}");
+    let quoted = crate::config::vscode::shell_quoting::quote_word(r#"cat ''"${CARGO_PKG_NAME}"''"#);
+    check("process", "cat 'devtether'", &format!("bash -c {quoted} 'x y'"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::api::debug::inspect::{
 };
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
+use crate::config::{hide_values, is_environment_file};
 use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
@@ -196,6 +197,10 @@ impl DebugSourceParams {
                 note = source.change.map(|change| convert::source_note(&managed, change));
                 break;
             }
+        }
+        if is_environment_file(sessions.workspace(), &path) {
+            text = hide_values(&text);
+            note = Some("the values of its variables may be secrets, and are not shown".to_owned());
         }
         let total = text.lines().count();
         if line.is_some_and(|line| line as usize > total) {

@@ -132,7 +132,7 @@ async fn plan_launch(
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
             let overrides = ConfigOverrides {
-                given: EditorInputs { file, pid: None },
+                given: EditorInputs::new(file, None),
                 args: it.args.clone(),
                 cwd: it.cwd.clone(),
                 env: it.env.clone(),
@@ -350,7 +350,7 @@ pub(super) async fn attach_sessions(
     let (adapter, wait) = (params.adapter.clone(), params.wait);
     if let DebugAttachParams { port: None, url: None, window: None, config: Some(name), pid, .. } = &params {
         // With a configuration this is the same as a launch: its `request` says which of the two.
-        let given = EditorInputs { file: None, pid: *pid };
+        let given = EditorInputs::new(None, *pid);
         let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
         let configured = launch_config::prepare_config(sessions, name, &overrides)?;
         return Ok((configured.start_programs(context, caller).await?, WaitLimit::start(wait)));

@@ -54,7 +54,8 @@ pub fn prepare_config(sessions: &SessionRegistry, name: &str, overrides: &Config
 }
 
 fn debuggee_error(debuggee: &DebugConfiguration, error: Error) -> Error {
-    Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error)
+    let error = Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error);
+    debuggee.secrets.mask_error(error)
 }
 
 fn debuggee_request(
@@ -74,7 +75,12 @@ fn debuggee_request(
     }
     SessionRequest {
         name: debuggee.name.clone(),
-        debug_target: DebugTarget { cwd: sessions.workspace().to_owned(), fields, ..DebugTarget::default() },
+        debug_target: DebugTarget {
+            cwd: sessions.workspace().to_owned(),
+            fields,
+            secrets: debuggee.secrets.clone(),
+            ..DebugTarget::default()
+        },
         adapter: overrides.adapter.clone(),
         launch_type: Some(debuggee.kind.clone()),
         ..SessionRequest::default()
