@@ -50,7 +50,7 @@ fn frames(stage: &ScenarioSandbox) -> Vec<(String, i64)> {
 
 fn value_of(variables: &Value, name: &str) -> Option<String> {
     let found = variables["variables"].as_array()?.iter().find(|it| it["name"] == name)?;
-    found["result"].as_str().map(str::to_owned)
+    found["value"].as_str().map(str::to_owned)
 }
 
 #[test]
