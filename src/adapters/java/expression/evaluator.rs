@@ -1,6 +1,6 @@
 //! The context of one evaluation: the frame, and the objects that must not be collected meanwhile.
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 
 use crate::adapters::java::frames::CodeFrame;
 use crate::adapters::java::session::{FrameSpot, JavaSession};
@@ -17,6 +17,12 @@ pub struct Evaluator<'a> {
     /// Read when it is needed; read anew after each call.
     frame: Option<CodeFrame>,
     kept: Vec<ObjectId>,
+}
+
+/// A future on the heap, made outside of its caller's stack frame. An expression has many levels, and each has a frame on the
+/// stack, which would have room for every future that is awaited in it.
+pub fn on_heap<'b, F: Future + Send + 'b>(make: impl FnOnce() -> F) -> BoxFuture<'b, F::Output> {
+    Box::pin(make())
 }
 
 impl<'a> Evaluator<'a> {

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::arithmetic::{promote, type_word};
 use super::calls::CallReceiver;
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, on_heap};
 use super::operand::Operand;
 use super::overloads::find_candidates;
 use super::scope::{MAX_OUTER, VariablePlace};
@@ -33,18 +33,20 @@ impl Evaluator<'_> {
         Box::pin(async move {
             match expression {
                 JavaExpression::Name(name) => {
-                    if let Some(place) = self.find_variable(name).await? {
-                        return self.read_place(&place).await.map(NamePrefix::Value);
+                    if let Some(place) = on_heap(|| self.find_variable(name)).await? {
+                        return on_heap(|| self.read_place(&place)).await.map(NamePrefix::Value);
                     }
-                    let class = self.find_class(name).await?;
+                    let class = on_heap(|| self.find_class(name)).await?;
                     Ok(class.map_or_else(|| NamePrefix::Package(name.clone()), NamePrefix::Class))
                 }
                 JavaExpression::Member(inner, name) => match self.resolve_prefix(inner).await? {
-                    NamePrefix::Value(operand) => self.read_member(operand, name).await.map(NamePrefix::Value),
-                    NamePrefix::Class(class) => self.resolve_member_of_class(&class, name).await,
+                    NamePrefix::Value(operand) => {
+                        on_heap(|| self.read_member(operand, name)).await.map(NamePrefix::Value)
+                    }
+                    NamePrefix::Class(class) => on_heap(|| self.resolve_member_of_class(&class, name)).await,
                     NamePrefix::Package(package) => {
                         let whole = format!("{package}.{name}");
-                        let class = self.find_class(&whole).await?;
+                        let class = on_heap(|| self.find_class(&whole)).await?;
                         Ok(class.map_or(NamePrefix::Package(whole), NamePrefix::Class))
                     }
                 },
@@ -60,22 +62,24 @@ impl Evaluator<'_> {
     ) -> Result<NamePrefix, RequestFailure> {
         match self.session.vm.find_field(class, name).await? {
             Some(found) if found.field.modifiers & STATIC != 0 => {
-                self.read_place(&VariablePlace::Static(found)).await.map(NamePrefix::Value)
+                let place = VariablePlace::Static(found);
+                on_heap(|| self.read_place(&place)).await.map(NamePrefix::Value)
             }
             Some(_) => Err(format!("{name} is no static field of {}", class.name()).into()),
             None => {
-                let nested = self.find_class(&format!("{}${name}", class.name())).await?;
+                let nested = format!("{}${name}", class.name());
+                let nested = on_heap(|| self.find_class(&nested)).await?;
                 nested.map(NamePrefix::Class).ok_or_else(|| self.member_error(&class.signature, name))
             }
         }
     }
 
     async fn read_member(&mut self, operand: Operand, name: &str) -> Result<Operand, RequestFailure> {
-        let place = match self.member_place(operand, name).await? {
+        let place = match on_heap(|| self.member_place(operand, name)).await? {
             Ok(place) => place,
             Err(length) => return Ok(Operand::of(JdwpValue::Int(length))),
         };
-        self.read_place(&place).await
+        on_heap(|| self.read_place(&place)).await
     }
 
     /// A field of a value; the length of an array instead of its `length`.
@@ -85,7 +89,7 @@ impl Evaluator<'_> {
         name: &str,
     ) -> Result<Result<VariablePlace, i32>, RequestFailure> {
         let declared = if let Operand::Value { declared, .. } = &operand { declared.clone() } else { None };
-        let value = self.materialize(operand).await?;
+        let value = on_heap(|| self.materialize(operand)).await?;
         let JdwpValue::Object(object) = value else {
             return Err(format!("a {} has no field {name}", type_word(value)).into());
         };
@@ -118,12 +122,12 @@ impl Evaluator<'_> {
     pub async fn find_place(&mut self, expression: &JavaExpression) -> Result<VariablePlace, RequestFailure> {
         match expression {
             JavaExpression::Name(name) => {
-                let found = self.find_variable(name).await?;
+                let found = on_heap(|| self.find_variable(name)).await?;
                 found.ok_or_else(|| RequestFailure(format!("there is no variable {name} here")))
             }
             JavaExpression::Member(inner, name) => match self.resolve_prefix(inner).await? {
                 NamePrefix::Value(operand) => {
-                    let place = self.member_place(operand, name).await?;
+                    let place = on_heap(|| self.member_place(operand, name)).await?;
                     place.map_err(|_| "the length of an array cannot be assigned".into())
                 }
                 NamePrefix::Class(class) => {
@@ -136,7 +140,7 @@ impl Evaluator<'_> {
             JavaExpression::Element(array, index) => {
                 let array = self.evaluate(array).await?;
                 let index = self.evaluate(index).await?;
-                self.element_place(&array, &index).await
+                on_heap(|| self.element_place(&array, &index)).await
             }
             _ => Err("only a variable, a field or an element can be assigned".into()),
         }
@@ -169,10 +173,10 @@ impl Evaluator<'_> {
         name: &str,
         arguments: &[JavaExpression],
     ) -> Result<Operand, RequestFailure> {
-        let Some(receiver) = receiver else { return self.evaluate_own_call(name, arguments).await };
+        let Some(receiver) = receiver else { return on_heap(|| self.evaluate_own_call(name, arguments)).await };
         match self.resolve_prefix(receiver).await? {
             NamePrefix::Value(operand) => {
-                let value = self.materialize(operand).await?;
+                let value = on_heap(|| self.materialize(operand)).await?;
                 let JdwpValue::Object(object) = value else {
                     return Err(format!("a {} has no methods", type_word(value)).into());
                 };
@@ -181,11 +185,11 @@ impl Evaluator<'_> {
                 }
                 let class = self.session.vm.class_of(object.id).await?;
                 let arguments = self.evaluate_all(arguments).await?;
-                self.call_method(CallReceiver::Object(object.id), &class, name, arguments).await
+                on_heap(|| self.call_method(CallReceiver::Object(object.id), &class, name, arguments)).await
             }
             NamePrefix::Class(class) => {
                 let arguments = self.evaluate_all(arguments).await?;
-                self.call_method(CallReceiver::Class, &class, name, arguments).await
+                on_heap(|| self.call_method(CallReceiver::Class, &class, name, arguments)).await
             }
             NamePrefix::Package(package) => Err(format!("there is no variable or class {package} here").into()),
         }
@@ -204,7 +208,7 @@ impl Evaluator<'_> {
             if !find_candidates(&self.session.vm, &of, name).await?.is_empty() {
                 let arguments = self.evaluate_all(arguments).await?;
                 let receiver = object.map_or(CallReceiver::Class, CallReceiver::Object);
-                return self.call_method(receiver, &of, name, arguments).await;
+                return on_heap(|| self.call_method(receiver, &of, name, arguments)).await;
             }
             match self.outer_of(object, &class).await? {
                 Some((outer, outer_class)) => (object, class) = (outer, outer_class),

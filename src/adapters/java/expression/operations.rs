@@ -4,11 +4,11 @@ use futures_util::future::BoxFuture;
 
 use super::arithmetic::{apply_binary, apply_unary, convert_number, promote};
 use super::calls::CallReceiver;
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, on_heap};
 use super::names::NamePrefix;
 use super::operand::Operand;
 use super::scope::VariablePlace;
-use super::syntax::{BinaryOperator, JavaExpression};
+use super::syntax::{BinaryOperator, JavaExpression, UnaryOperator};
 use crate::adapters::java::session::{FrameSpot, JavaSession};
 use crate::adapters::java::signatures::class_signature;
 use crate::adapters::request_failure::RequestFailure;
@@ -116,53 +116,76 @@ impl Evaluator<'_> {
         expression: &'b JavaExpression,
     ) -> BoxFuture<'b, Result<Operand, RequestFailure>> {
         use JavaExpression as E;
-        Box::pin(async move {
-            match expression {
-                E::Literal(value) => Ok(Operand::of(*value)),
-                E::Text(text) => Ok(Operand::Text(text.clone())),
-                E::This => {
-                    let this = self.this_object().await?.ok_or("there is no `this` in a static method")?;
-                    let signature = self.frame().await?.class.signature.clone();
-                    let value = JdwpValue::Object(TaggedObject { tag: b'L', id: this });
-                    Ok(Operand::declared(value, &signature))
-                }
-                E::Name(_) | E::Member(..) => match self.resolve_prefix(expression).await? {
-                    NamePrefix::Value(operand) => Ok(operand),
-                    NamePrefix::Class(class) => Err(format!("{} is a class, and not a value", class.name()).into()),
-                    NamePrefix::Package(name) => Err(format!("there is no variable or class {name} here").into()),
-                },
-                E::Element(..) => {
-                    let place = self.find_place(expression).await?;
-                    self.read_place(&place).await
-                }
-                E::Call { receiver, name, arguments } => self.evaluate_call(receiver.as_deref(), name, arguments).await,
-                E::New { class, arguments } => {
-                    let class = self.require_class(class).await?;
-                    let arguments = self.evaluate_all(arguments).await?;
-                    self.create_object(&class, arguments).await
-                }
-                E::NewArray { element, dimensions, lengths, elements } => {
-                    self.evaluate_new_array(element, *dimensions, lengths, elements.as_deref()).await
-                }
-                E::Unary(operator, operand) => {
-                    let operand = self.evaluate(operand).await?;
-                    Ok(Operand::of(apply_unary(*operator, self.unbox(&operand).await?)?))
-                }
-                E::Binary(operator, left, right) => self.evaluate_binary(*operator, left, right).await,
-                E::Conditional(condition, yes, no) => self.evaluate_conditional(condition, yes, no).await,
-                E::Cast(class, operand) => {
-                    let operand = self.evaluate(operand).await?;
-                    self.cast(operand, class).await
-                }
-                E::InstanceOf(operand, class) => {
-                    let operand = self.evaluate(operand).await?;
-                    Ok(Operand::of(JdwpValue::Boolean(self.test_instance(operand, class).await?)))
-                }
-                E::ClassLiteral(name) => self.evaluate_class_literal(name).await,
-                E::Assign(target, operator, value) => self.evaluate_assignment(target, *operator, value).await,
-                E::Update { target, by, is_postfix } => self.evaluate_update(target, *by, *is_postfix).await,
+        // Not in one block: each level of an expression would have a stack frame with room for all forms.
+        match expression {
+            E::Literal(value) => Box::pin(std::future::ready(Ok(Operand::of(*value)))),
+            E::Text(text) => Box::pin(std::future::ready(Ok(Operand::Text(text.clone())))),
+            E::This => Box::pin(self.evaluate_this()),
+            E::Name(_) | E::Member(..) => Box::pin(self.evaluate_name(expression)),
+            E::Element(..) => Box::pin(self.evaluate_element(expression)),
+            E::Call { receiver, name, arguments } => Box::pin(self.evaluate_call(receiver.as_deref(), name, arguments)),
+            E::New { class, arguments } => Box::pin(self.evaluate_new(class, arguments)),
+            E::NewArray { element, dimensions, lengths, elements } => {
+                Box::pin(self.evaluate_new_array(element, *dimensions, lengths, elements.as_deref()))
             }
-        })
+            E::Unary(operator, operand) => Box::pin(self.evaluate_unary(*operator, operand)),
+            E::Binary(operator, left, right) => Box::pin(self.evaluate_binary(*operator, left, right)),
+            E::Conditional(condition, yes, no) => Box::pin(self.evaluate_conditional(condition, yes, no)),
+            E::Cast(class, operand) => Box::pin(self.evaluate_cast(class, operand)),
+            E::InstanceOf(operand, class) => Box::pin(self.evaluate_instance_test(operand, class)),
+            E::ClassLiteral(name) => Box::pin(self.evaluate_class_literal(name)),
+            E::Assign(target, operator, value) => Box::pin(self.evaluate_assignment(target, *operator, value)),
+            E::Update { target, by, is_postfix } => Box::pin(self.evaluate_update(target, *by, *is_postfix)),
+        }
+    }
+
+    async fn evaluate_this(&mut self) -> Result<Operand, RequestFailure> {
+        let this = self.this_object().await?.ok_or("there is no `this` in a static method")?;
+        let signature = self.frame().await?.class.signature.clone();
+        Ok(Operand::declared(JdwpValue::Object(TaggedObject { tag: b'L', id: this }), &signature))
+    }
+
+    async fn evaluate_name(&mut self, expression: &JavaExpression) -> Result<Operand, RequestFailure> {
+        match self.resolve_prefix(expression).await? {
+            NamePrefix::Value(operand) => Ok(operand),
+            NamePrefix::Class(class) => Err(format!("{} is a class, and not a value", class.name()).into()),
+            NamePrefix::Package(name) => Err(format!("there is no variable or class {name} here").into()),
+        }
+    }
+
+    async fn evaluate_element(&mut self, expression: &JavaExpression) -> Result<Operand, RequestFailure> {
+        let place = on_heap(|| self.find_place(expression)).await?;
+        on_heap(|| self.read_place(&place)).await
+    }
+
+    async fn evaluate_new(&mut self, class: &str, arguments: &[JavaExpression]) -> Result<Operand, RequestFailure> {
+        let class = on_heap(|| self.require_class(class)).await?;
+        let arguments = self.evaluate_all(arguments).await?;
+        on_heap(|| self.create_object(&class, arguments)).await
+    }
+
+    async fn evaluate_unary(
+        &mut self,
+        operator: UnaryOperator,
+        operand: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let operand = self.evaluate(operand).await?;
+        let value = on_heap(|| self.unbox(&operand)).await?;
+        Ok(Operand::of(apply_unary(operator, value)?))
+    }
+
+    async fn evaluate_cast(&mut self, class: &str, operand: &JavaExpression) -> Result<Operand, RequestFailure> {
+        let operand = self.evaluate(operand).await?;
+        on_heap(|| self.cast(operand, class)).await
+    }
+
+    async fn evaluate_instance_test(
+        &mut self,
+        operand: &JavaExpression,
+        class: &str,
+    ) -> Result<Operand, RequestFailure> {
+        let operand = self.evaluate(operand).await?;
+        Ok(Operand::of(JdwpValue::Boolean(on_heap(|| self.test_instance(operand, class)).await?)))
     }
 
     /// The values of arguments, from the left.
@@ -183,18 +206,18 @@ impl Evaluator<'_> {
         let left = self.evaluate(left).await?;
         if matches!(operator, BinaryOperator::AndThen | BinaryOperator::OrElse) {
             let decides = operator == BinaryOperator::OrElse;
-            return match self.unbox(&left).await? {
+            return match on_heap(|| self.unbox(&left)).await? {
                 JdwpValue::Boolean(left) if left == decides => Ok(Operand::of(JdwpValue::Boolean(left))),
                 JdwpValue::Boolean(_) => {
                     let right = self.evaluate(right).await?;
-                    let right = self.unbox(&right).await?;
+                    let right = on_heap(|| self.unbox(&right)).await?;
                     Ok(Operand::of(apply_binary(operator, JdwpValue::Boolean(!decides), right)?))
                 }
                 _ => Err("`&&` and `||` take booleans".into()),
             };
         }
         let right = self.evaluate(right).await?;
-        self.apply_operator(operator, left, right).await
+        on_heap(|| self.apply_operator(operator, left, right)).await
     }
 
     async fn apply_operator(
@@ -237,7 +260,7 @@ impl Evaluator<'_> {
         no: &JavaExpression,
     ) -> Result<Operand, RequestFailure> {
         let condition = self.evaluate(condition).await?;
-        let (chosen, other) = match self.unbox(&condition).await? {
+        let (chosen, other) = match on_heap(|| self.unbox(&condition)).await? {
             JdwpValue::Boolean(true) => (yes, no),
             JdwpValue::Boolean(false) => (no, yes),
             _ => return Err("the condition before `?` is a boolean".into()),
@@ -251,7 +274,9 @@ impl Evaluator<'_> {
         let looked_at = self.evaluate(other).await;
         self.runs_code = before;
         let Ok(other_operand) = looked_at else { return Ok(operand) };
-        match (self.number_in(&operand).await?, self.number_in(&other_operand).await?) {
+        let number = on_heap(|| self.number_in(&operand)).await?;
+        let other_number = on_heap(|| self.number_in(&other_operand)).await?;
+        match (number, other_number) {
             (Some((value, is_boxed)), Some((other_value, is_other_boxed))) => {
                 if is_boxed && is_other_boxed && value.tag() == other_value.tag() {
                     return Ok(operand);
@@ -297,20 +322,20 @@ impl Evaluator<'_> {
         operator: Option<BinaryOperator>,
         value: &JavaExpression,
     ) -> Result<Operand, RequestFailure> {
-        let place = self.find_place(target).await?;
+        let place = on_heap(|| self.find_place(target)).await?;
         let value = match operator {
             None => {
                 let value = self.evaluate(value).await?;
-                self.convert_for_assignment(value, place.signature()).await?
+                on_heap(|| self.convert_for_assignment(value, place.signature())).await?
             }
             Some(operator) => {
-                let before = self.read_place(&place).await?;
+                let before = on_heap(|| self.read_place(&place)).await?;
                 let value = self.evaluate(value).await?;
-                let after = self.apply_operator(operator, before, value).await?;
-                self.convert_with_cast(after, place.signature()).await?
+                let after = on_heap(|| self.apply_operator(operator, before, value)).await?;
+                on_heap(|| self.convert_with_cast(after, place.signature())).await?
             }
         };
-        self.write_place(&place, value).await?;
+        on_heap(|| self.write_place(&place, value)).await?;
         Ok(Operand::declared(value, place.signature()))
     }
 
@@ -320,11 +345,11 @@ impl Evaluator<'_> {
         by: BinaryOperator,
         is_postfix: bool,
     ) -> Result<Operand, RequestFailure> {
-        let place = self.find_place(target).await?;
-        let before = self.read_place(&place).await?;
-        let after = self.apply_operator(by, before.clone(), Operand::of(JdwpValue::Int(1))).await?;
-        let after = self.convert_with_cast(after, place.signature()).await?;
-        self.write_place(&place, after).await?;
+        let place = on_heap(|| self.find_place(target)).await?;
+        let before = on_heap(|| self.read_place(&place)).await?;
+        let after = on_heap(|| self.apply_operator(by, before.clone(), Operand::of(JdwpValue::Int(1)))).await?;
+        let after = on_heap(|| self.convert_with_cast(after, place.signature())).await?;
+        on_heap(|| self.write_place(&place, after)).await?;
         Ok(if is_postfix { before } else { Operand::declared(after, place.signature()) })
     }
 
