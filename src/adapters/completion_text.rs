@@ -20,7 +20,7 @@ pub fn text_before(text: &str, line: Option<i64>, column: i64) -> String {
 
 /// The items that go on with what has been begun, whatever its case; `column` is where it ends.
 pub fn offer_items(items: impl IntoIterator<Item = CompletionItem>, begun: &str, column: i64) -> CompletionsResponse {
-    let length = begun.encode_utf16().count() as i64;
+    let length = i64::try_from(begun.encode_utf16().count()).unwrap_or(i64::MAX);
     let begun = begun.to_lowercase();
     let fitting = items.into_iter().filter(|item| item.label.to_lowercase().starts_with(&begun));
     let start = column.saturating_sub(length);
@@ -41,6 +41,13 @@ mod tests {
         assert_eq!(text_before("a\n", Some(2), 1), "a\n");
         assert_eq!(text_before("a\nb", Some(i64::MIN), i64::MIN), "");
         assert_eq!(text_before("a\nb", Some(i64::MAX), i64::MAX), "a\nb");
+    }
+
+    #[test]
+    fn a_column_that_no_text_has_is_answered() {
+        let items = || [CompletionItem { label: "ab".to_owned(), ..CompletionItem::default() }];
+        let start = |column| offer_items(items(), "a", column).targets.first().and_then(|item| item.start);
+        assert_eq!([start(2), start(i64::MIN), start(i64::MAX)], [Some(1), Some(i64::MIN), Some(i64::MAX - 1)]);
     }
 
     #[test]

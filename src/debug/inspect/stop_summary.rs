@@ -252,7 +252,7 @@ impl DebugSession {
         let known = stack.frames.len();
         summary.frames = fold_frames(stack.frames, shown, FRAME_COUNT);
         let total = stack.total.map_or(known, |total| known.max(usize::try_from(total).unwrap_or(0)));
-        let left = total - summary.frames.iter().map(SummaryFrame::count).sum::<usize>();
+        let left = total.saturating_sub(summary.frames.iter().map(SummaryFrame::count).sum::<usize>());
         if left > 0 {
             summary.omitted.push(format!("{left} more frames: `tether debug stack`"));
         }

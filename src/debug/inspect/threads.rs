@@ -35,7 +35,7 @@ impl DebugSession {
         let mut seen = Vec::new();
         for (target, answer) in join_all(requests).await {
             let threads = answer.map(|answer| answer.threads).unwrap_or_default();
-            let stops = snapshot.targets[target].state.stops();
+            let stops = snapshot.targets.get(target).map(|target| target.state.stops()).unwrap_or_default();
             let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
             let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
             let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, ..DapThread::default() }).collect();

@@ -39,8 +39,10 @@ pub fn state_changes(before: &SessionSnapshot, now: &SessionSnapshot) -> Vec<Sta
         );
     }
     let told = |target: usize, stop: &ThreadStop| {
-        let (_, before, now) = pairs[target];
-        before.stopped_in == now.stopped_in && before.state.stops().contains(stop)
+        let is_told = |(_, before, now): &(usize, &TargetSnapshot, &TargetSnapshot)| {
+            before.stopped_in == now.stopped_in && before.state.stops().contains(stop)
+        };
+        pairs.get(target).is_some_and(is_told)
     };
     // The primary stop first.
     let stops = now.stops().into_iter().filter(|(target, stop)| !told(*target, stop));
