@@ -24,6 +24,9 @@ pub enum BindingStatus {
     Unbound(String),
 }
 
+/// How many events are kept for responses that are still to come: an adapter may report any ids.
+const MAX_EVENTS: usize = 10_000;
+
 /// All bindings of one session.
 #[derive(Debug, Default)]
 pub struct BindingTable {
@@ -111,7 +114,9 @@ impl BindingTable {
                 *binding = DapBreakpoint { line, column, ..reported.clone() };
             }
         }
-        self.events.insert((target, id), reported);
+        if self.events.len() < MAX_EVENTS || self.events.contains_key(&(target, id)) {
+            self.events.insert((target, id), reported);
+        }
     }
 
     /// A breakpoint is no longer set.
@@ -204,6 +209,17 @@ mod tests {
 
     fn reported(id: i64, verified: bool, line: i64) -> DapBreakpoint {
         DapBreakpoint { id: Some(id), verified, line: Some(line), ..DapBreakpoint::default() }
+    }
+
+    #[test]
+    fn events_about_breakpoints_that_nobody_knows_are_bounded() {
+        let mut bindings = BindingTable::default();
+        for id in 0..2 * MAX_EVENTS as i64 {
+            bindings.record_event(0, reported(id, true, 1));
+        }
+        bindings.record_event(0, reported(0, true, 2));
+        assert_eq!(bindings.events.len(), MAX_EVENTS);
+        assert_eq!(bindings.events.get(&(0, 0)).and_then(|it| it.line), Some(2), "one that is kept is renewed");
     }
 
     #[test]
