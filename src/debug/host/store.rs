@@ -252,3 +252,52 @@ pub fn is_released(folder: &Path, launch_id: &str) -> bool {
     let text = store_file(folder).read().ok().flatten().unwrap_or_default();
     serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|content| content.released.contains(launch_id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(number: usize, name: String) -> StoredSession {
+        let request = SessionRequest { name, follows: Some("x".repeat(1000)), ..SessionRequest::default() };
+        StoredSession {
+            id: format!("d{number}"),
+            adapter: "gdb".to_owned(),
+            request,
+            launch_id: format!("launch-{number}"),
+            started_at: 1,
+            listed: true,
+            loss: String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn sessions_with_large_requests_and_many_of_them_are_found_by_the_next_supervisor() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = SessionStore::open(Some(folder.path()));
+        let store = Arc::new(store);
+        let long = "é".repeat(4 << 20);
+        store.add_session(stored(1, long)).await.keep();
+        // More than 1 MiB together.
+        lock(&store.content).sessions.extend((2..1500).map(|number| stored(number, "x".to_owned())));
+        store.add_session(stored(1500, "x".to_owned())).await.keep();
+        let bytes = walk_bytes(folder.path());
+        assert!(bytes > 1 << 20, "{bytes}");
+        let (_, left) = SessionStore::open(Some(folder.path()));
+        assert_eq!((left.sessions.len(), left.last), (1500, 1500));
+        let first = &left.sessions[0];
+        assert_eq!(
+            (first.launch_id.as_str(), first.request.name.len(), first.listed),
+            ("launch-1", MAX_NAME_BYTES, true)
+        );
+        assert_eq!(first.request.follows, None, "only the name is kept of a large request");
+    }
+
+    fn walk_bytes(folder: &Path) -> u64 {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let sizes = entries.map(|entry| match entry.metadata().unwrap() {
+            it if it.is_dir() => walk_bytes(&entry.path()),
+            it => it.len(),
+        });
+        sizes.sum()
+    }
+}
