@@ -66,7 +66,7 @@ impl TargetGuard {
     /// Reports, with the next result about the session, that a child target was not reached.
     pub fn report_unreached(&self, cause: &str) {
         let shared = &self.handle.shared;
-        let target = shared.snapshot.borrow().targets[self.handle.id].clone();
+        let Some(target) = shared.snapshot.borrow().targets.get(self.handle.id).cloned() else { return };
         if target.parent.is_some() && !shared.with_state(|state| state.is_stopping()) {
             let label = target.label(self.handle.id);
             let notice = format!("{label} is not debugged, it was not reached: {cause}");

@@ -135,10 +135,8 @@ impl DebugSession {
     /// Waits until the targets of a program have their breakpoints, at most that long: an adapter may answer an attach before.
     /// A stop, or the end, ends the wait.
     async fn wait_until_configured(&self, program: usize, timeout: Duration) {
-        let snapshot = self.snapshot();
-        let targets = self.shared.targets();
-        let own = targets.iter().filter(|target| snapshot.targets[target.id].program == program);
-        let configured = join_all(own.map(TargetHandle::wait_until_configured));
+        let own = self.shared.program_targets(program);
+        let configured = join_all(own.iter().map(TargetHandle::wait_until_configured));
         tokio::select! {
             biased; // nothing is waited for where all have them
             _ = configured => {}
@@ -172,7 +170,8 @@ impl DebugSession {
     /// As [`DebugSession::resume`], at the request of that client.
     pub async fn resume_by(&self, by: ResumeClient, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
         let (target, thread) = self.resolve_thread(thread)?;
-        let program = self.shared.snapshot.borrow().targets[target].program;
+        let program = self.snapshot().targets.get(target).map(|target| target.program);
+        let program = program.ok_or_else(|| self.not_stopped_error())?;
         let input = match lock(&self.programs).get(program).is_some_and(|program| program.resumes_one_thread) {
             true => TargetInput::ResumeOne(thread),
             false => TargetInput::Resume(Some(thread)),
@@ -184,7 +183,18 @@ impl DebugSession {
         self.send_command(program, SessionCommand::Resume { target, how, thread, reply });
         let gone = || DapError::Closed("the session has ended".to_owned());
         let outcome = outcome.await.unwrap_or_else(|_| Err(gone()));
-        outcome.map_err(|cause| Error::other("cannot let the program go on").because(cause))
+        let is_gone = |cause: &DapError| {
+            let has_stop = |it: &ThreadStop| it.thread_id == Some(thread);
+            !matches!(cause, DapError::TimedOut { .. })
+                && self.snapshot().ended_stop.is_some()
+                && !self.shared.target(target).stops().iter().any(has_stop)
+        };
+        match outcome {
+            // It went on, and ended before its adapter had answered: how is in the snapshot.
+            Ok(()) | Err(DapError::Closed(_)) => Ok(()),
+            Err(cause) if is_gone(&cause) => Err(self.not_stopped_error()),
+            Err(cause) => Err(Error::other("cannot let the program go on").because(cause)),
+        }
     }
 
     /// When the task has ended, the command is dropped.
@@ -323,10 +333,15 @@ impl DebugSession {
         let snapshot = self.snapshot();
         let error = Error::new(ErrorKind::Usage, "the program is not stopped");
         let state = format!("its state is {}", snapshot.run_state().name());
+        let state = match &snapshot.ended_stop {
+            Some(ended) => format!("{ended}; {state}"),
+            None => state,
+        };
         if snapshot.is_ended() {
             return error.because(state).hint("`tether debug launch` starts a session");
         }
-        let resumed = snapshot.last_resume().map(|it| format!("{state}, resumed by {} ({})", it.by, it.how.name()));
+        let resumed = snapshot.last_resume().filter(|_| snapshot.ended_stop.is_none());
+        let resumed = resumed.map(|it| format!("{state}, resumed by {} ({})", it.by, it.how.name()));
         let error = error.because(resumed.unwrap_or(state));
         let any_stopped = snapshot.targets.iter().any(|target| matches!(target.state.phase, TargetPhase::Stopped(_)));
         if any_stopped {

@@ -65,13 +65,17 @@ impl SessionState {
 
     /// Records a target's client. Returns whether the session is stopping, so that the caller must close it.
     pub fn set_client(&mut self, target: usize, client: &DapClient) -> bool {
-        self.channels[target].client = Some(client.clone());
+        if let Some(channel) = self.channels.get_mut(target) {
+            channel.client = Some(client.clone());
+        }
         self.is_stopping
     }
 
     /// Removes a target's client, and what was valid for its connection only.
     pub fn clear_client(&mut self, target: usize) {
-        self.channels[target].client = None;
+        if let Some(channel) = self.channels.get_mut(target) {
+            channel.client = None;
+        }
         self.bindings.remove_target(target);
         self.data.retain(|(of, _), _| *of != target);
     }

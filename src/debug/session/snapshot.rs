@@ -118,6 +118,8 @@ pub struct SessionSnapshot {
     pub editors: Vec<JoinedEditor>,
     /// Further programs are being started: it has not ended, whatever its targets do.
     pub awaits_programs: bool,
+    /// Which stop has ended though nobody resumed it, since the last stop or resume; for readers.
+    pub ended_stop: Option<String>,
     /// Programs whose children may still connect once all of their targets have ended.
     pub(in crate::debug) awaits_children: BTreeSet<usize>,
 }

@@ -6,6 +6,7 @@
 //! ```
 //! Requests run beside the reading of events and end with the target. Does not depend on other targets.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,8 @@ use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
     InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
-    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, VIRTUAL_MACHINE,
+    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, ThreadEvent,
+    VIRTUAL_MACHINE,
 };
 use crate::dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -103,6 +105,10 @@ struct TargetTask {
     /// Another program takes its place in the same process, and connects anew if it can be debugged.
     is_replaced: bool,
     flush: Arc<OutputFlush>,
+    /// Stops that the filter classifies by requests.
+    undecided_stops: usize,
+    /// The threads that have exited meanwhile: a stop of theirs has ended before it is published.
+    exited_threads: BTreeSet<i64>,
     /// The stops that the target was in when it continued without a request, perhaps to call a function of the program.
     stops_before_call: Vec<ThreadStop>,
 }
@@ -125,6 +131,8 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
         has_stopped: false,
         is_replaced: false,
         flush: Arc::default(),
+        undecided_stops: 0,
+        exited_threads: BTreeSet::new(),
         stops_before_call: Vec::new(),
     };
     target.spawn_call(async move { drop(driver.await) });
@@ -187,7 +195,7 @@ impl TargetTask {
                         self.guard.step(self.closed_input(error.to_string()));
                         self.disconnect();
                     }
-                    Ok(CallResult::Decided(decision)) => self.apply_decision(decision),
+                    Ok(CallResult::Decided(decision)) => self.apply_late_decision(decision),
                     Ok(CallResult::Other) | Err(_) => {}
                 },
             }
@@ -232,6 +240,11 @@ impl TargetTask {
             }
             let one_thread = continued.all_threads_continued == Some(false);
             self.step(TargetInput::Continued(one_thread.then_some(continued.thread_id)));
+        } else if let Some(thread) = event.read_body::<ThreadEvent>().filter(|thread| thread.reason == "exited") {
+            if self.undecided_stops > 0 {
+                self.exited_threads.insert(thread.thread_id);
+            }
+            self.step(TargetInput::ThreadExited(thread.thread_id));
         } else if let Some(exited) = event.read_body::<ExitedEvent>() {
             match exited.pydevd_reason.as_deref() {
                 Some(PROCESS_REPLACED) => self.is_replaced = true,
@@ -299,10 +312,24 @@ impl TargetTask {
             Err(undecided) => {
                 let accumulates = self.plan.quirks.breakpoints_accumulate;
                 let (client, guard) = self.connection();
+                self.undecided_stops += 1;
                 self.calls.spawn(async move {
                     CallResult::Decided(decide_with_requests(&client, &guard, *undecided, accumulates).await)
                 });
             }
+        }
+    }
+
+    /// A decision that took requests: its thread may be gone.
+    fn apply_late_decision(&mut self, decision: StopDecision) {
+        let (StopDecision::Stop(stop) | StopDecision::AutoContinue(stop)) = &decision;
+        let is_gone = stop.thread_id.is_some_and(|thread| self.exited_threads.contains(&thread));
+        self.undecided_stops = self.undecided_stops.saturating_sub(1);
+        if self.undecided_stops == 0 {
+            self.exited_threads.clear();
+        }
+        if !is_gone {
+            self.apply_decision(decision);
         }
     }
 

@@ -16,7 +16,7 @@ use super::session_state::{SessionState, TargetChannel};
 use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
 use super::source_memory::SourceMemory;
 use super::stop::ThreadStop;
-use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, step_target};
+use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, step_target};
 use crate::dap::types::DapCapabilities;
 use crate::dap::{DapClient, RawEvent};
 use crate::debug::breakpoints::BreakpointStore;
@@ -110,12 +110,27 @@ impl SessionShared {
             _ => {}
         }
         let mut effect = TargetEffect::Nothing;
+        let is_stopping = self.with_state(|state| state.is_stopping());
         self.snapshot.send_if_modified(|snapshot| {
+            let Some(current) = snapshot.targets.get(target) else { return false };
+            let ended_stop =
+                describe_ended_stop(&current.state, &current.label(target), &input).filter(|_| !is_stopping);
+            let is_new = matches!(input, TargetInput::Stopped(_) | TargetInput::Resume(_) | TargetInput::ResumeOne(_));
             let next;
-            (next, effect) = step_target(&snapshot.targets[target].state, input);
+            (next, effect) = step_target(&current.state, input);
             let Some(next) = next else { return false };
+            if ended_stop.is_some() || is_new {
+                snapshot.ended_stop.clone_from(&ended_stop);
+            }
             snapshot.generation += 1;
-            let (id, generation, target) = (target, snapshot.generation, &mut snapshot.targets[target]);
+            let (id, generation) = (target, snapshot.generation);
+            let others = snapshot.targets.iter().enumerate().filter(|(other, _)| *other != id);
+            let goes_on = !matches!(next.phase, TargetPhase::Ended(_))
+                || others.map(|(_, other)| &other.state.phase).any(|phase| !matches!(phase, TargetPhase::Ended(_)));
+            if let Some(ended) = ended_stop.filter(|_| goes_on) {
+                self.event_log.push_notice("stopEnded", ended);
+            }
+            let Some(target) = snapshot.targets.get_mut(target) else { return false };
             if let Some((by, how)) = resumes {
                 let (by, is_by_editor) = by.name();
                 target.last_resume = Some(LastResume { by, is_by_editor, how, generation });
@@ -149,17 +164,21 @@ impl SessionShared {
     }
 
     fn is_stopped(&self, target: usize) -> bool {
-        matches!(self.snapshot.borrow().targets[target].state.phase, TargetPhase::Stopped(_))
+        self.snapshot.borrow().targets.get(target).is_some_and(|it| matches!(it.state.phase, TargetPhase::Stopped(_)))
     }
 
     /// Publishes the process of a target.
     pub fn set_target_pid(&self, target: usize, pid: Option<u32>) {
-        self.snapshot.send_modify(|snapshot| snapshot.targets[target].pid = pid);
+        self.change_target(target, |target| target.pid = pid);
     }
 
     /// Sets the virtual machine of a target.
     pub fn set_target_vm(&self, target: usize, name: String) {
-        self.snapshot.send_modify(|snapshot| snapshot.targets[target].vm_name = Some(name));
+        self.change_target(target, |target| target.vm_name = Some(name));
+    }
+
+    fn change_target(&self, target: usize, change: impl FnOnce(&mut TargetSnapshot)) {
+        self.snapshot.send_if_modified(|snapshot| snapshot.targets.get_mut(target).map(change).is_some());
     }
 
     /// Resolves when no program or script has been reported for [`LOADING_PAUSE`], at the latest after [`MAX_LOADING`].
@@ -187,6 +206,13 @@ impl SessionShared {
         (0..count).map(|id| self.target(id)).collect()
     }
 
+    /// Handles to the targets that a program has so far.
+    pub fn program_targets(self: &Arc<SessionShared>, program: usize) -> Vec<TargetHandle> {
+        let snapshot = self.snapshot.borrow();
+        let own = snapshot.targets.iter().enumerate().filter(|(_, target)| target.program == program);
+        own.map(|(id, _)| self.target(id)).collect()
+    }
+
     /// A handle to a target.
     pub fn target(self: &Arc<SessionShared>, id: usize) -> TargetHandle {
         TargetHandle { id, shared: Arc::clone(self) }
@@ -204,6 +230,28 @@ impl SessionShared {
             snapshot.targets.push(target);
         });
         self.target(id)
+    }
+}
+
+/// What has ended with a stop that nobody has resumed.
+fn describe_ended_stop(now: &TargetState, label: &str, input: &TargetInput) -> Option<String> {
+    let stops = match (&now.phase, input) {
+        // As if it had not been resumed.
+        (TargetPhase::Running { left }, TargetInput::RefusedWithoutThread(_)) => left,
+        _ => now.stops(),
+    };
+    let first = stops.first()?;
+    match input {
+        TargetInput::ThreadExited(thread) | TargetInput::RefusedWithoutThread(thread) => {
+            let stop = stops.iter().find(|stop| stop.thread_id == Some(*thread))?;
+            let name = stop.thread_name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            Some(format!("thread {thread}{name} of {label} has ended while it was stopped"))
+        }
+        TargetInput::Terminated | TargetInput::Closed(_) => {
+            let thread = first.thread_id.map(|thread| format!(" in thread {thread}")).unwrap_or_default();
+            Some(format!("{label} has ended while it was stopped{thread}"))
+        }
+        _ => None,
     }
 }
 
@@ -237,7 +285,13 @@ impl TargetHandle {
 
     /// The stops that the target is in; the first is primary.
     pub fn stops(&self) -> Vec<ThreadStop> {
-        self.shared.snapshot.borrow().targets[self.id].state.stops().to_vec()
+        self.shared
+            .snapshot
+            .borrow()
+            .targets
+            .get(self.id)
+            .map(|target| target.state.stops().to_vec())
+            .unwrap_or_default()
     }
 
     /// The client while the target is connected.

@@ -3,7 +3,7 @@
 //! ```text
 //!             Started              Stopped
 //!  Starting ──────────▶ Running ◀────────────▶ Stopped (first stop is primary, others are listed)
-//!      │  └──Stopped──────│──────────▶ ▲ │  Resume, Continued
+//!      │  └──Stopped──────│──────────▶ ▲ │  Resume, Continued, ThreadExited
 //!      │                  │            └─┘  another thread stops; one of several goes on
 //!      └──────────────── Ended ◀── Terminated, Closed, from everywhere
 //! ```
@@ -11,6 +11,9 @@
 //! The old stop is restored only if the adapter refuses the resume and nothing has happened since.
 
 use super::stop::ThreadStop;
+
+/// The stops of a target that are kept: an adapter may name any number of threads.
+const MAX_STOPS: usize = 4096;
 
 /// The phase of a target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +52,10 @@ pub enum TargetInput {
     ResumeOne(i64),
     /// The adapter has refused the resume.
     Refused,
+    /// The adapter has refused to resume a thread that is gone.
+    RefusedWithoutThread(i64),
+    /// A thread is gone, and its stop with it.
+    ThreadExited(i64),
     Exited(i64),
     Terminated,
     Closed(String),
@@ -103,6 +110,16 @@ pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState
         (P::Starting | P::Running { .. }, I::Stopped(stop)) => (to(P::Stopped(vec![stop])), E::Nothing),
         (P::Stopped(stops), I::Stopped(stop)) => (to(P::Stopped(with_stop(stops, stop))), E::Nothing),
 
+        (P::Stopped(stops), I::ThreadExited(thread) | I::RefusedWithoutThread(thread)) if has_thread(stops, thread) => {
+            (to(without_thread(stops, Some(thread))), E::Nothing)
+        }
+        (P::Running { left }, I::RefusedWithoutThread(thread)) if !left.is_empty() => {
+            (to(without_thread(left, Some(thread))), E::Nothing)
+        }
+        (P::Running { left }, I::ThreadExited(thread)) if has_thread(left, thread) => {
+            let left = left.iter().filter(|stop| stop.thread_id != Some(thread)).cloned().collect();
+            (to(P::Running { left }), E::Nothing)
+        }
         (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), E::Nothing),
         (P::Stopped(stops), I::ResumeOne(thread)) if stops.iter().any(|stop| stop.thread_id != Some(thread)) => {
             (to(without_thread(stops, Some(thread))), E::Send)
@@ -112,18 +129,26 @@ pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState
         // It has continued: a refusal that comes later is of another request.
         (P::Running { left }, I::Continued(_)) if !left.is_empty() => (to(P::Running { left: Vec::new() }), E::Nothing),
         (P::Starting | P::Running { .. }, I::Resume(_) | I::ResumeOne(_)) => (None, E::Decline),
-        (_, I::Started | I::Continued(_) | I::Refused) => (None, E::Nothing),
+        (_, I::Started | I::Continued(_) | I::Refused | I::RefusedWithoutThread(_) | I::ThreadExited(_)) => {
+            (None, E::Nothing)
+        }
     }
 }
 
 /// A thread that stops again has one stop, its newest, in its old place.
 fn with_stop(stops: &[ThreadStop], stop: ThreadStop) -> Vec<ThreadStop> {
     let mut stops = stops.to_vec();
+    let is_full = stops.len() >= MAX_STOPS;
     match stops.iter_mut().find(|other| other.thread_id == stop.thread_id) {
         Some(same) => *same = stop,
+        None if is_full => {}
         None => stops.push(stop),
     }
     stops
+}
+
+fn has_thread(stops: &[ThreadStop], thread: i64) -> bool {
+    stops.iter().any(|stop| stop.thread_id == Some(thread))
 }
 
 fn without_thread(stops: &[ThreadStop], thread: Option<i64>) -> TargetPhase {
@@ -180,6 +205,16 @@ mod tests {
         check(stopped(&[&one, &two]), I::Continued(None), running(), TargetEffect::Nothing);
         check(stopped(&[&one]), I::Continued(Some(1)), running(), TargetEffect::Nothing);
         check(running(), I::Continued(Some(1)), running(), TargetEffect::Nothing);
+        check(stopped(&[&one, &two]), I::ThreadExited(1), stopped(&[&two]), TargetEffect::Nothing);
+        check(stopped(&[&one]), I::ThreadExited(1), running(), TargetEffect::Nothing);
+        check(stopped(&[&one]), I::ThreadExited(2), stopped(&[&one]), TargetEffect::Nothing);
+        check(left(&[&one, &two]), I::ThreadExited(1), left(&[&two]), TargetEffect::Nothing);
+        check(left(&[&one]), I::ThreadExited(1), running(), TargetEffect::Nothing);
+        check(left(&[&one, &two]), I::RefusedWithoutThread(1), stopped(&[&two]), TargetEffect::Nothing);
+        check(left(&[&one]), I::RefusedWithoutThread(1), running(), TargetEffect::Nothing);
+        check(stopped(&[&one, &two]), I::RefusedWithoutThread(1), stopped(&[&two]), TargetEffect::Nothing);
+        check(running(), I::RefusedWithoutThread(1), running(), TargetEffect::Nothing);
+        check(P::Starting, I::ThreadExited(1), P::Starting, TargetEffect::Nothing);
 
         check(stopped(&[&one, &two]), I::Resume(Some(1)), left(&[&one, &two]), TargetEffect::Send);
         check(left(&[&one]), I::Refused, stopped(&[&one]), TargetEffect::Nothing);
@@ -197,6 +232,18 @@ mod tests {
         check(ended(None), I::Closed("x".into()), ended(None), TargetEffect::Nothing);
         check(ended(None), I::Stopped(one), ended(None), TargetEffect::Nothing);
         check(ended(None), I::Resume(None), ended(None), TargetEffect::Decline);
+    }
+
+    #[test]
+    fn the_stops_of_a_target_are_bounded() {
+        let mut state = TargetState::default();
+        for thread in 0..MAX_STOPS as i64 + 100 {
+            let (next, _) = step_target(&state, I::Stopped(stop(thread, StopKind::BreakpointHit)));
+            state = next.unwrap();
+        }
+        assert_eq!(state.stops().len(), MAX_STOPS);
+        let (next, _) = step_target(&state, I::Stopped(stop(0, StopKind::StepComplete)));
+        assert_eq!(next.unwrap().stops()[0].kind, StopKind::StepComplete, "one of those is renewed");
     }
 
     #[test]

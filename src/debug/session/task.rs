@@ -21,7 +21,7 @@ use super::target::{TargetPlan, drive_target};
 use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
 use crate::adapters::{ChildListener, Connector, OpenedChild};
-use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
+use crate::dap::types::{EmptyResponse, StartDebuggingArguments, ThreadsArguments};
 use crate::dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
@@ -202,7 +202,7 @@ impl SessionTask {
     /// A process that has taken the place of a target's is beside that, and not below it.
     fn add_process_target(&self, plan: &TargetPlan, child: &OpenedChild) -> TargetHandle {
         let (pid, snapshot) = (child.identity.pid, self.shared.snapshot.borrow().clone());
-        let before = snapshot.find_process(pid).map(|before| &snapshot.targets[before]);
+        let before = snapshot.find_process(pid).and_then(|before| snapshot.targets.get(before));
         let parent = match before {
             Some(before) => before.parent,
             None => child.identity.parent_pid.and_then(|parent| snapshot.find_process(parent)),
@@ -315,9 +315,22 @@ async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thr
         None => Err(DapError::Closed("the target is gone".to_owned())),
     };
     if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
-        shared.step_target(target, TargetInput::Refused);
+        let client = shared.client(target).filter(|_| matches!(outcome, Err(DapError::Refused { .. })));
+        let is_gone = match client {
+            Some(client) => is_thread_gone(&client, thread, shared.request_timeout).await,
+            None => false,
+        };
+        let refused = if is_gone { TargetInput::RefusedWithoutThread(thread) } else { TargetInput::Refused };
+        shared.step_target(target, refused);
     }
     outcome
+}
+
+/// Whether the adapter lists threads, and not this one: why it has refused to resume it. Its event may be behind its response, or
+/// not come at all.
+async fn is_thread_gone(client: &DapClient, thread: i64, deadline: Duration) -> bool {
+    let listed = client.request(&ThreadsArguments {}, deadline).await.unwrap_or_default().threads;
+    !listed.is_empty() && listed.iter().all(|it| it.id != thread)
 }
 
 /// `grace`: how long the response to `disconnect` may take once the target has ended; some adapters send none then.
@@ -332,7 +345,9 @@ async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapCli
     };
     tokio::pin!(disconnect);
     let mut snapshots = shared.snapshot.subscribe();
-    let is_ended = |it: &SessionSnapshot| matches!(it.targets[target].state.phase, TargetPhase::Ended(_));
+    let is_ended = |it: &SessionSnapshot| {
+        it.targets.get(target).is_none_or(|target| matches!(target.state.phase, TargetPhase::Ended(_)))
+    };
     tokio::select! {
         () = &mut disconnect => {}
         () = async { drop(snapshots.wait_for(is_ended).await) } => drop(timeout(grace, disconnect).await),

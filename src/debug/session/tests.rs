@@ -1,5 +1,6 @@
 //! Scripted adapters behind real connections: stops and waiting, targets that start child targets.
 
+mod ended_stops;
 mod starts;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::debug_session::DebugSession;
 use super::requests::Resume;
-use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
+use super::snapshot::{RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::StopKind;
 use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};

@@ -3,6 +3,7 @@
 
 mod breakpoint_persistence;
 mod edited_sources;
+mod ended_stops;
 mod exits;
 mod java_classes;
 mod java_events;
