@@ -32,6 +32,7 @@ use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_requ
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use super::scratch_folder::create_scratch_folder;
 use super::serve_task::ServeTask;
+use super::undebugged_children::UndebuggedChildren;
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -53,6 +54,8 @@ pub struct AdapterHost {
     pub start: StartRequest,
     /// Accepts the connections of the program's children, where they are debugged.
     pub children: Option<ChildListener>,
+    /// Receives which children of the program are not debugged.
+    pub undebugged_children: Option<UndebuggedChildren>,
     started: Option<AdapterProgram>,
     /// Serves an adapter that runs in this process.
     served: Option<ServeTask>,
@@ -103,6 +106,11 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
     if let Some((reporter, scratch)) = plan.exit_reporter.zip(scratch.as_ref()) {
         reporter.install(scratch.path())?;
     }
+    let undebugged_children = plan
+        .child_reporter
+        .zip(scratch.as_ref())
+        .map(|(reporter, scratch)| reporter.install(scratch.path()))
+        .transpose()?;
     let mut served = None;
     let (connect, started, listener) = match (plan.connect, plan.process) {
         (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None, None),
@@ -126,6 +134,7 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
         output,
         start,
         children,
+        undebugged_children,
         started,
         served,
         exits_on_close,

@@ -13,6 +13,7 @@ use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
 use super::exit_report::ExitReporter;
 use super::serve_task::ServeAdapter;
+use super::undebugged_children::ChildReporter;
 
 use crate::dap::types::{Fields, StartRequest};
 use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
@@ -36,6 +37,8 @@ pub struct LaunchPlan {
     pub children: Option<ChildPlan>,
     /// The adapter knows how the program exits, and reports it only with this.
     pub exit_reporter: Option<ExitReporter>,
+    /// The program's children are not debugged, and report themselves.
+    pub child_reporter: Option<ChildReporter>,
 }
 
 impl LaunchPlan {
@@ -55,6 +58,7 @@ impl LaunchPlan {
             allows_foreign_listener: false,
             children: None,
             exit_reporter: None,
+            child_reporter: None,
         }
     }
 

@@ -12,6 +12,7 @@
 //! | `host` | carries a launch plan out, and owns the started process |
 //! | `connect` | connections to a started adapter |
 //! | `child_listener` | connections of the program's own children |
+//! | `undebugged_children` | children that run without a debugger report themselves |
 //! | `scratch_folder` | the private folder of a session |
 //! | `serve_task` | the task of an adapter in this process |
 //! | `output_reader` | what the started process prints |
@@ -48,6 +49,7 @@ mod rows;
 mod scratch_folder;
 mod select;
 mod serve_task;
+mod undebugged_children;
 
 pub use adapter::{Adapter, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
@@ -65,3 +67,4 @@ pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};
 pub use serve_task::{ServeAdapter, ServeContext};
+pub use undebugged_children::{ChildReporter, UndebuggedChild, UndebuggedChildren};

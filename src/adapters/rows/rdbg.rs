@@ -1,6 +1,9 @@
 //! rdbg: Ruby, with the gem `debug`, which comes with Ruby 3.1 and newer.
 //!
-//! The program itself serves DAP, on a private Unix socket that other users cannot open.
+//! The program itself serves DAP, on a private Unix socket that other users cannot open. rdbg puts itself, and the path of
+//! the socket, into the environment: a child that inherited it would take the socket over, and wait there for a debugger. So the
+//! program clears its environment before its first line, and its children run as without a debugger. Each Ruby among
+//! them reports itself. A child by `fork` shares the program's connection, and is debugged over it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,8 +11,8 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
+    FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -33,6 +36,26 @@ pub const ADAPTER: Adapter = Adapter {
     find: find_adapter,
     plan: plan_launch,
 };
+
+/// The options of every Ruby, which rdbg overwrites for the program.
+const OPTIONS: &str = "RUBYOPT";
+/// Carries what the user has set as [`OPTIONS`] to the program, for its children.
+const USER_OPTIONS: &str = "DEVTETHER_RUBYOPT";
+/// Carries the private folder to the program.
+const REPORTS: &str = "DEVTETHER_RUBY_REPORTS";
+
+const CHILD_REPORTER: ChildReporter =
+    ChildReporter { script: include_str!("report_child.rb"), path: "ruby/rubygems/defaults/ruby.rb" };
+
+/// A command of rdbg's console, which the program runs before its first line. Into a pipe, Ruby prints only when its buffer is
+/// full. The environment becomes the user's own, apart from the folder of [`CHILD_REPORTER`].
+const BEFORE_FIRST_LINE: &str = concat!(
+    "eval $stdout.sync = true; ",
+    "[ENV['RUBYOPT'].to_s.gsub(%r{-r ?\\S+/lib/debug/open(?!\\S)}, '').strip, ENV.delete('DEVTETHER_RUBYOPT').to_s]",
+    ".uniq.reject(&:empty?).then { |it| ENV['RUBYOPT'] = it.empty? ? nil : it.reverse.join(' ') }; ",
+    "%w[RUBY_DEBUG_COMMANDS RUBY_DEBUG_SOCK_PATH].each { |it| ENV.delete(it) }; ",
+    "ENV.delete('DEVTETHER_RUBY_REPORTS')&.then { |it| ENV['RUBYLIB'] = [ENV['RUBYLIB'], it + '/ruby'].compact.join(':') }"
+);
 
 /// Debian appends the version of Ruby to the name.
 const NAMES: &[&str] = &["rdbg", "rdbg4.0", "rdbg3.5", "rdbg3.4", "rdbg3.3", "rdbg3.2", "rdbg3.1"];
@@ -58,16 +81,20 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
             .hint("start it with `rdbg --open --port 12345 -- app.rb`, and attach to that port"));
     }
     let mut argv: Vec<OsString> = vec![found.path.clone().into()];
-    // Into a pipe, Ruby prints only when its buffer is full.
-    argv.extend(["--open", "--sock-path", "{socket}", "-e", "eval $stdout.sync = true"].map(OsString::from));
+    argv.extend(["--open", "--sock-path", "{socket}", "-e", BEFORE_FIRST_LINE].map(OsString::from));
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
-    let process = ProcessPlan { argv, cwd: target.cwd(), env: target.env() };
+    let mut env = target.env();
+    if let Some(options) = env.get(OPTIONS).cloned().unwrap_or_else(|| std::env::var(OPTIONS).ok()) {
+        env.insert(USER_OPTIONS.to_owned(), Some(options));
+    }
+    env.insert(REPORTS.to_owned(), Some("{scratch}".to_owned()));
+    let process = ProcessPlan { argv, cwd: target.cwd(), env };
     // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection
     // as its console's, and writes plain text into it.
     let connect = ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") };
     let start = target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
-    Ok(LaunchPlan::start_program(process, connect, start))
+    Ok(LaunchPlan { child_reporter: Some(CHILD_REPORTER), ..LaunchPlan::start_program(process, connect, start) })
 }
 
 /// A script, or the command of a configuration, such as `bundle exec rails`.

@@ -338,19 +338,22 @@ fn rust_formatters_are_loaded_before_the_users_commands() {
 #[test]
 fn rdbg_runs_scripts_and_commands_on_a_private_socket() {
     let sample = SampleFolder::new();
-    const OPEN: &str = "/the adapter --open --sock-path {socket} -e eval $stdout.sync = true";
     let (argv, request, fields) = sample.planned_start("rdbg", sample.program("app.rb"), json!({}));
-    assert_eq!((argv, request), (format!("{OPEN} -- ~/app.rb a b"), "attach"));
+    let open = argv.split_once(" -- ").unwrap().0.to_owned();
+    assert!(open.starts_with("/the adapter --open --sock-path {socket} -e eval $stdout.sync = true; "), "{open}");
+    // Commands of its console are lines, and end with `;;`.
+    assert!(!open.contains('\n') && !open.contains(";;"), "{open}");
+    assert_eq!((argv, request), (format!("{open} -- ~/app.rb a b"), "attach"));
     assert_fields(&fields, json!({"localfs": true, "nonstop": true}));
     let rails = json!({"request": "launch", "command": "bin/rails", "script": "server", "args": []});
     assert_eq!(
         sample.planned_start("rdbg", DebugTargetKind::Configuration, rails).0,
-        format!("{OPEN} -c -- bin/rails server")
+        format!("{open} -c -- bin/rails server")
     );
     let bundled = json!({"request": "launch", "script": "app.rb", "useBundler": true, "args": []});
     assert_eq!(
         sample.planned_start("rdbg", DebugTargetKind::Configuration, bundled).0,
-        format!("{OPEN} -c -- bundle exec ruby ~/app.rb")
+        format!("{open} -c -- bundle exec ruby ~/app.rb")
     );
     let error = sample
         .plan("rdbg", DebugTargetKind::Configuration, json!({"request": "attach", "debugPort": "x:y"}))

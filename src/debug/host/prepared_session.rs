@@ -94,7 +94,13 @@ pub(super) async fn start_adapter(
         launch_id: launch_id.clone(),
         allows_run_in_terminal,
     };
-    let program = SessionProgram { plan, connector: Arc::clone(&host.connect), children: host.children.take() };
+    let program = SessionProgram {
+        plan,
+        connector: Arc::clone(&host.connect),
+        children: host.children.take(),
+        undebugged_children: host.undebugged_children.take(),
+        pid: host.pid().filter(|_| is_program),
+    };
     let (session, program, driver) = match prepared.joins {
         Some(first) => {
             let (index, driver) = first.session.add_program(program);

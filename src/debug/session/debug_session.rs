@@ -74,8 +74,8 @@ impl DebugSession {
         let index = programs.len();
         programs.push(ProgramHandle { commands, binds_late, resumes_one_thread });
         drop(programs);
-        let name = program.plan.target_name();
-        let handle = self.shared.add_target(TargetSnapshot { name, program: index, ..TargetSnapshot::default() });
+        let (name, pid) = (program.plan.target_name(), program.pid);
+        let handle = self.shared.add_target(TargetSnapshot { name, program: index, pid, ..TargetSnapshot::default() });
         let first = TargetGuard { handle, commands: weak.clone() };
         let task = SessionTask { shared: Arc::clone(&self.shared), index, program, commands: weak };
         (index, task.run(first, inbox))

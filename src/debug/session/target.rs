@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::OptionFuture;
 use serde_json::Value;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::command::{SessionCommand, TargetGuard};
@@ -24,7 +24,7 @@ use super::run_in_terminal::run_in_terminal;
 use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, decide_with_requests, decide_without_requests};
-use super::target_state::{TargetEffect, TargetInput};
+use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
@@ -47,6 +47,9 @@ const LOADING_EVENTS: [&str; 4] = ["initialized", "thread", "loadedSource", "bre
 
 /// Events that only joined editors need as they are.
 const FORWARDED_EVENTS: [&str; 3] = ["thread", "module", "invalidated"];
+
+/// How long a process may take to exit once it has closed its connection; then it runs on without its debugger.
+const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);
 
 /// How long the requests of a target may outlive its connection.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
@@ -140,34 +143,48 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
     target.calls.spawn(async move { CallResult::Started(send_start(&guard, &client, &plan).await) });
     target.run_event_loop(inbox).await;
     let reason = target.client.wait_closed().await;
-    if target.is_replaced {
-        wait_for_replacement(&target.guard).await;
+    if target.may_outlive_connection() {
+        wait_for_replacement(&target.guard, target.is_replaced).await;
     }
     target.guard.step(target.closed_input(reason));
     // Requests under way are written and their responses read. What has no end of its own (a program that runs for the
     // adapter) is cut off.
     let rest = async { while target.calls.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(CLOSE_GRACE, rest).await;
+    let _ = timeout(CLOSE_GRACE, rest).await;
 }
 
-/// Resolves when a target is the same process, or the process has exited: the program that has taken the place of a debugged
-/// one need not be one that can be debugged.
-async fn wait_for_replacement(guard: &TargetGuard) {
+/// Resolves when a newer target is the same process, the process has exited, or the target is ended on request: the program that
+/// has taken the place of a debugged one need not be one that can be debugged. `is_expected`: the adapter has said that it comes.
+async fn wait_for_replacement(guard: &TargetGuard, is_expected: bool) {
     let mut snapshots = guard.shared.snapshot.subscribe();
-    let Some(pid) = snapshots.borrow().targets[guard.id].pid else { return };
-    let connected = |it: &SessionSnapshot| it.find_process(pid) != Some(guard.id);
+    let Some(pid) = snapshots.borrow().targets.get(guard.id).and_then(|target| target.pid) else { return };
+    // Its stop has ended with the connection.
+    guard.step(TargetInput::Continued(None));
+    let is_over = |it: &SessionSnapshot| {
+        it.find_process(pid) != Some(guard.id)
+            || it.targets.get(guard.id).is_none_or(|target| matches!(target.state.phase, TargetPhase::Ended(_)))
+    };
     let exited = async {
         if let Ok(process) = Process::open(pid) {
+            if !is_expected && timeout(EXIT_AFTER_CLOSE, process.wait_for_exit()).await.is_err() {
+                let notice = format!("the debugger of process {pid} has ended, and the process runs on without it");
+                guard.shared.event_log.push_notice("processNotDebugged", notice);
+            }
             process.wait_for_exit().await;
         }
     };
     tokio::select! {
-        _ = snapshots.wait_for(connected) => {}
+        _ = snapshots.wait_for(is_over) => {}
         () = exited => {}
     }
 }
 
 impl TargetTask {
+    /// Whether its process may go on when its connection has ended, as another program or without its debugger.
+    fn may_outlive_connection(&self) -> bool {
+        self.is_replaced || (self.plan.quirks.close_means_terminated && self.is_initialized)
+    }
+
     /// What the end of the connection means.
     fn closed_input(&self, reason: String) -> TargetInput {
         let is_end = self.plan.quirks.close_means_terminated && self.is_initialized;

@@ -20,7 +20,7 @@ use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::target::{TargetPlan, drive_target};
 use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
-use crate::adapters::{ChildListener, Connector, OpenedChild};
+use crate::adapters::{ChildListener, Connector, OpenedChild, UndebuggedChild, UndebuggedChildren};
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments, ThreadsArguments};
 use crate::dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
@@ -42,6 +42,10 @@ pub struct SessionProgram {
     pub connector: Connector,
     /// Accepts the connections of its children, where they are debugged.
     pub children: Option<ChildListener>,
+    /// Reports its children that are not debugged.
+    pub undebugged_children: Option<UndebuggedChildren>,
+    /// The process of the program, where it was started for the session and serves the adapter's protocol itself.
+    pub pid: Option<u32>,
 }
 
 /// The tasks of the targets; one that has identified a child returns it.
@@ -61,8 +65,9 @@ pub struct SessionTask {
 
 impl SessionTask {
     /// Runs the program until its last target has ended, or no handle to the session is left.
-    pub async fn run(self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
+    pub async fn run(mut self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
         let (mut targets, mut calls, mut has_refused) = (TargetTasks::new(), JoinSet::new(), false);
+        let mut undebugged = self.program.undebugged_children.take();
         // Whether the programs are ended too.
         let (mut stopping, mut accepts_children): (Option<bool>, bool) = (None, true);
         // The session runs until it is known that no more children come.
@@ -109,6 +114,13 @@ impl SessionTask {
                     }
                 },
                 () = wait_for_last_child(&awaited) => awaited = None,
+                reported = next_undebugged(&mut undebugged) => match reported {
+                    Ok(child) => self.report_undebugged(&child),
+                    Err(cause) => {
+                        warn!("cannot read which children are not debugged: {cause}");
+                        undebugged = None;
+                    }
+                },
                 ended = targets.join_next(), if awaited.is_none() || !targets.is_empty() => {
                     accepts_children = true;
                     match ended {
@@ -142,6 +154,11 @@ impl SessionTask {
             let notice = format!("{limit}: one more was started, and it is not debugged");
             self.shared.event_log.push_notice("targetRefused", notice);
         }
+    }
+
+    fn report_undebugged(&self, child: &UndebuggedChild) {
+        let notice = format!("process {} is not debugged: {}", child.pid, child.command);
+        self.shared.event_log.push_notice("processNotDebugged", notice);
     }
 
     /// Finds out which process a child is. What closes its connection meanwhile has exited.
@@ -305,6 +322,14 @@ fn not_connected_error() -> DapError {
 async fn accept_child(children: Option<&ChildListener>) -> io::Result<DapConnection> {
     match children {
         Some(children) => children.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves with the next child that is not debugged; never where none is reported.
+async fn next_undebugged(children: &mut Option<UndebuggedChildren>) -> io::Result<UndebuggedChild> {
+    match children {
+        Some(children) => children.next().await,
         None => std::future::pending().await,
     }
 }

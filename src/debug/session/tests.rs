@@ -143,7 +143,7 @@ impl Scene {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let program = SessionProgram { plan, connector: dial, children: None };
+        let program = SessionProgram { plan, connector: dial, children: None, undebugged_children: None, pid: None };
         let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }

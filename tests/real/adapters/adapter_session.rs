@@ -101,8 +101,13 @@ impl AdapterSession {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let program =
-            SessionProgram { plan, connector: Arc::clone(&running.connect), children: running.children.take() };
+        let program = SessionProgram {
+            plan,
+            connector: Arc::clone(&running.connect),
+            children: running.children.take(),
+            undebugged_children: running.undebugged_children.take(),
+            pid: None,
+        };
         let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());
         AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }

@@ -16,6 +16,7 @@ mod one_shot;
 mod page_stops;
 mod program_failures;
 mod python_children;
+mod ruby_children;
 mod session_end;
 mod session_events;
 mod several_programs;
