@@ -24,6 +24,8 @@ use crate::sync::lock;
 
 /// For each single request to an adapter.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a program that was attached to may take to stop for its detach: one that waits in the system does not.
+const ATTACHED_PAUSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// For an adapter to be connected, and then for its first response: from a slow disk lldb-dap loads for 10 s and more.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an operation waits for the exit of a program whose end has been reported.
@@ -186,8 +188,13 @@ impl ManagedSession {
     async fn prepare_stop(&self, detach: bool) {
         let mode = if detach { StopMode::Detach } else { StopMode::Terminate };
         *lock(&self.ending.stop) = Some(mode);
-        if detach && !self.is_attached() && !self.is_program_ended() {
-            self.prepare_release().await;
+        if detach && !self.is_program_ended() {
+            match self.is_attached() {
+                false => self.prepare_release().await,
+                // One that listens by itself was started with its debugger.
+                true if self.request.debug_target.is_listener() => {}
+                true => self.release_children(ATTACHED_PAUSE_TIMEOUT).await,
+            }
         }
         if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
             process::kill_launch_except(self.pid, &self.launch_id);
@@ -220,18 +227,31 @@ impl ManagedSession {
         let (debugger, launch_id) = (self.pid, self.launch_id.clone());
         let copied = tokio::task::spawn_blocking(move || copy_program_output(debugger, &launch_id)).await;
         *lock(&self.ending.released_output) = copied.ok();
-        let quirks = &self.adapter.quirks;
-        let needs_stop = quirks.release_expression.is_some() || quirks.detach_command.is_some();
-        // What is evaluated in a program that runs may crash it (debugpy, just before it disconnects).
-        if needs_stop && self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
-            self.session.wait_for_stop(REQUEST_TIMEOUT).await;
-        }
-        if let Some(expression) = quirks.release_expression {
-            self.session.evaluate_in_targets(self.program, expression).await;
-        }
-        let Some(command) = quirks.detach_command else { return };
+        self.release_children(REQUEST_TIMEOUT).await;
+        let Some(command) = self.adapter.quirks.detach_command else { return };
+        self.pause_for_release(REQUEST_TIMEOUT).await;
         if let Err(error) = self.session.evaluate(command, None, "repl").await {
             warn!("{}: {error}", self.id);
+        }
+    }
+
+    /// Lets a program start children that are not debugged, where its debugger has changed how it starts them.
+    async fn release_children(&self, pause_timeout: Duration) {
+        let Some(expression) = self.adapter.quirks.release_expression else { return };
+        self.pause_for_release(pause_timeout).await;
+        if self.is_attached() && self.session.snapshot().program_state(self.program) == RunState::Running {
+            let note = "the program did not stop in time to be released: a child that it starts may still look for the debugger, \
+                        and fail; attach to it again, and detach while it is stopped";
+            let _ = self.ending.release_note.set(note.to_owned());
+            return;
+        }
+        self.session.evaluate_in_targets(self.program, expression).await;
+    }
+
+    /// What is evaluated in a program that runs may crash it (debugpy, just before it disconnects).
+    async fn pause_for_release(&self, limit: Duration) {
+        if self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
+            self.session.wait_for_stop(limit).await;
         }
     }
 

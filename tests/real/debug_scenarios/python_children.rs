@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::support::requirements::installed_tool;
-use crate::support::scenario_sandbox::ScenarioSandbox;
+use crate::support::scenario_sandbox::{Running, ScenarioSandbox};
 use crate::support::{eventually, is_alive, run_command};
 
 /// Runs three pieces of work in two children, in the way that its first argument names.
@@ -163,6 +163,29 @@ fn n3_a_program_that_is_detached_from_starts_children_as_without_a_debugger() {
     crate::support::kill(pid, rustix::process::Signal::KILL);
     crate::support::wait_for_end(pid);
     stage.nothing_is_left();
+}
+
+#[test]
+fn a_process_that_was_attached_to_starts_children_as_before() {
+    let Some(found) = crate::support::scenario_sandbox::found("debugpy") else { return };
+    for stops in [false, true] {
+        let Some(stage) = ScenarioSandbox::with("debugpy", "starts.py", STARTS_CHILDREN) else { return };
+        let mut command = std::process::Command::new(found.interpreter.as_ref().unwrap());
+        command.arg("starts.py").current_dir(&stage.sandbox.workspace).envs(stage.sandbox.variables());
+        let running = Running(command.spawn().unwrap());
+        let pid = running.0.id();
+        stage.json(&["debug", "attach", "--pid", &pid.to_string(), "--adapter", "debugpy"]);
+        if stops {
+            assert_eq!(stage.json(&["debug", "pause", "--wait", "60"])["stopped"], true);
+        }
+        let stopped = stage.json(&["debug", "stop", "--detach"]);
+        assert!(stopped["message"].is_null(), "{stopped:#}");
+        stage.sandbox.write("detached", "");
+        let result = eventually("its children", || std::fs::read_to_string(stage.sandbox.path("result")).ok());
+        assert_eq!((result.as_str(), is_alive(pid)), ("42 0 5", true));
+        drop(running);
+        stage.nothing_is_left();
+    }
 }
 
 const FLASK: &str = "\
