@@ -14,6 +14,7 @@ mod disk_use;
 mod displayed_text;
 mod doctor_command;
 mod editor_relays;
+mod held_hosts;
 mod hostile_files;
 mod inherited_launch_id;
 mod other_users;

@@ -100,13 +100,31 @@ function findInspectorPort() {
   return flag && Number(/\d+$/.exec(flag)?.[0] ?? 0);
 }
 
+// An error here would end the host, so there is none: the files may be removed at any time. 0: no host is to wait.
+function readSupervisor(armed) {
+  if (!fs.existsSync(armed)) return 0;
+  try {
+    return Number(fs.readFileSync(armed, 'utf8'));
+  } catch {
+    return 0;
+  }
+}
+
+function createFile(file) {
+  try {
+    fs.writeFileSync(file, '');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 // Uses no call that throws while it waits: a debugger may stop at each exception.
 function holdHost() {
   const armed = path.join(__dirname, 'armed');
   const held = path.join(__dirname, `held-${process.pid}`);
-  const supervisor = fs.existsSync(armed) ? Number(fs.readFileSync(armed, 'utf8')) : 0;
-  if (!(supervisor > 1)) return;
-  fs.writeFileSync(held, '');
+  const supervisor = readSupervisor(armed);
+  if (!(supervisor > 1) || !createFile(held)) return;
   const isSupervised = () => {
     try {
       return process.kill(supervisor, 0);
@@ -119,5 +137,9 @@ function holdHost() {
   while (fs.existsSync(held) && fs.existsSync(armed) && performance.now() < end && isSupervised()) {
     Atomics.wait(cell, 0, 0, PAUSE_MS);
   }
-  fs.rmSync(held, { force: true });
+  try {
+    fs.rmSync(held, { force: true });
+  } catch {
+    // Its folder is removed with the launch.
+  }
 }
