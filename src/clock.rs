@@ -1,4 +1,5 @@
-//! The wall clock, as the times in our files and on our wire have it.
+//! The wall clock, as the times in our files and on our wire have it; and a clock that never goes back, for the order of what
+//! we observe.
 //!
 //! Does not depend on any other module.
 
@@ -7,4 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Milliseconds since the Unix epoch; 0 on a machine whose clock is before it.
 pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Milliseconds since the machine was started. The order of two observations is that of these times, whatever happens to the
+/// wall clock, and to the times of files.
+pub fn monotonic_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1000 + now.tv_nsec.cast_unsigned() / 1_000_000
 }

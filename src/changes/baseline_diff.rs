@@ -164,6 +164,11 @@ impl BaselineDiff {
         Some(ChangeReport { stale: newest.is_some(), newest, changed, total, compared_to_ms, method })
     }
 
+    /// The files that differ, relative to the root.
+    pub fn changed_paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.differences.iter().filter(|(_, file)| file.same_content != Some(true)).map(|(path, _)| path.as_ref())
+    }
+
     /// How one file differs, if it does.
     pub fn change_of(&self, rel: &Path) -> Option<FileChange> {
         let found = self.differences.get_key_value(path_bytes::as_bytes(rel))?;

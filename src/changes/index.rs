@@ -15,12 +15,14 @@ use super::file_snapshot::{self, FileSnapshot, FolderTree, folders_below, stamp_
 use super::folder_files::{ContentHash, FileStamp, FolderFiles};
 use super::gitignore::{GITIGNORE, foreign_gitignores};
 use super::ignore_rules::{DerivedRule, IgnoreDecision, IgnoreRules, RulesDigest};
+use super::noticed_times::NoticedTimes;
 use super::path_bytes;
 use super::read_dir::{self, FileKind, WorkspaceRoot};
 use super::scan::{self, KnownTree, ScanResult};
 use super::tracker_options::ChangeCriterion;
 use super::watcher::PathEvent;
 use super::workspace_problem::WorkspaceProblem;
+use crate::clock::monotonic_ms;
 
 /// What is known of a workspace; see the module.
 pub(super) struct WorkspaceIndex {
@@ -38,6 +40,7 @@ pub(super) struct WorkspaceIndex {
     /// The `.gitignore` files of strangers; `None` when such a file may have changed since they were looked for.
     foreign_gitignores: Option<Vec<WorkspaceProblem>>,
     diff: BaselineDiff,
+    noticed: NoticedTimes,
 }
 
 /// What cannot be updated from the metadata of single paths.
@@ -63,6 +66,7 @@ impl WorkspaceIndex {
             unreadable: BTreeMap::new(),
             foreign_gitignores: None,
             diff: BaselineDiff::default(),
+            noticed: NoticedTimes::default(),
         }
     }
 
@@ -133,6 +137,7 @@ impl WorkspaceIndex {
 
     /// Reads the metadata of each path that has an event and updates the tree; returns what else has to be read.
     pub fn apply_events(&mut self, events: &BTreeMap<Vec<u8>, PathEvent>) -> PendingReads {
+        self.noticed.add_events(events);
         let mut pending = PendingReads::default();
         let mut edits: BTreeMap<&[u8], Vec<FileEdit<'_>>> = BTreeMap::new();
         let mut globs = Vec::new();
@@ -279,6 +284,13 @@ impl WorkspaceIndex {
         self.diff.report(method)
     }
 
+    /// When the last of the differences from the baseline was noticed ([`crate::clock::monotonic_ms`]); `None`: there are
+    /// none.
+    pub fn last_noticed(&mut self) -> Option<u64> {
+        let now_ms = monotonic_ms();
+        self.diff.changed_paths().map(|path| self.noticed.time_of(path, now_ms)).max()
+    }
+
     /// Explains why `rel` is tracked or not, and how it changed.
     pub fn explain_path(&self, rel: &Path) -> PathExplanation {
         let found = read_dir::read_metadata(&self.root.join(rel));
@@ -306,9 +318,16 @@ impl WorkspaceIndex {
     }
 
     /// What is wrong with the ignore files, and the folders that cannot be read.
-    pub fn problems(&mut self) -> Vec<WorkspaceProblem> {
-        let foreign = self.foreign_gitignores.get_or_insert_with(|| foreign_gitignores(&self.root, &self.tree));
-        self.rule_problems.iter().chain(self.unreadable.values()).chain(&*foreign).cloned().collect()
+    /// Looks at each `.gitignore`.
+    pub fn find_problems(&mut self) -> Vec<WorkspaceProblem> {
+        self.foreign_gitignores.get_or_insert_with(|| foreign_gitignores(&self.root, &self.tree));
+        self.known_problems().unwrap_or_default()
+    }
+
+    /// As [`WorkspaceIndex::find_problems`], without reading anything; `None` where something has to be read.
+    pub fn known_problems(&self) -> Option<Vec<WorkspaceProblem>> {
+        let foreign = self.foreign_gitignores.as_ref()?;
+        Some(self.rule_problems.iter().chain(self.unreadable.values()).chain(foreign).cloned().collect())
     }
 }
 

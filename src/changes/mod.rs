@@ -20,6 +20,7 @@ mod ignore_file;
 mod ignore_pattern;
 mod ignore_rules;
 mod index;
+mod noticed_times;
 mod path_bytes;
 mod read_dir;
 mod scan;

@@ -63,6 +63,15 @@ impl ChangeTracker {
         self.send_request(TrackerRequest::Compare).await?
     }
 
+    /// When the last of the differences from the baseline was noticed ([`crate::clock::monotonic_ms`]), whatever the times of
+    /// the files are; `None`: there are none.
+    ///
+    /// # Errors
+    /// As for [`ChangeTracker::take_snapshot`].
+    pub async fn last_noticed(&self) -> Result<Option<u64>> {
+        self.send_request(TrackerRequest::FindLastNoticed).await?
+    }
+
     /// Explains why `path`, absolute or relative to the root, is tracked or not, and whether it changed.
     ///
     /// # Errors

@@ -46,6 +46,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 pub(super) enum TrackerRequest {
     TakeSnapshot(Reply<Arc<FileSnapshot>>),
     Compare(Reply<ChangeReport>),
+    FindLastNoticed(Reply<Option<u64>>),
     Explain(PathBuf, Reply<PathExplanation>),
     SetBaseline(Arc<FileSnapshot>, oneshot::Sender<()>),
 }
@@ -100,7 +101,7 @@ impl TrackerTask {
         loop {
             tokio::select! {
                 biased;
-                setup = wait_for_setup(&mut self.watch_state) => self.activate_watch(setup),
+                setup = wait_for_setup(&mut self.watch_state) => self.activate_watch(setup).await,
                 count = queue.recv_many(&mut requests, MAX_BATCH) => {
                     if count == 0 {
                         return;
@@ -119,13 +120,14 @@ impl TrackerTask {
             false => self.update_index().await,
         };
         // Before the replies: who has received one reads the problems next.
-        self.publish_problems();
+        self.publish_problems().await;
         for request in requests.drain(..) {
             match request {
                 TrackerRequest::TakeSnapshot(reply) => {
                     drop(reply.send(self.take_snapshot(&method, requested_at_ms).await))
                 }
                 TrackerRequest::Compare(reply) => drop(reply.send(self.compare_with_baseline(&method).await)),
+                TrackerRequest::FindLastNoticed(reply) => drop(reply.send(self.find_last_noticed(&method).await)),
                 TrackerRequest::Explain(path, reply) => drop(reply.send(self.explain_path(&method, path).await)),
                 TrackerRequest::SetBaseline(baseline, done) => {
                     self.run_blocking(move |index| index.set_baseline(baseline)).await;
@@ -153,6 +155,12 @@ impl TrackerTask {
         })
     }
 
+    async fn find_last_noticed(&mut self, method: &UpdateResult) -> Result<Option<u64>> {
+        self.check_updated(method)?;
+        self.compare_contents().await;
+        Ok(lock(&self.index).last_noticed())
+    }
+
     async fn explain_path(&mut self, method: &UpdateResult, path: PathBuf) -> Result<PathExplanation> {
         self.check_updated(method)?;
         self.compare_contents().await;
@@ -171,7 +179,7 @@ impl TrackerTask {
             && setup.is_finished()
         {
             let setup = wait_for_setup(&mut self.watch_state).await;
-            self.activate_watch(setup);
+            self.activate_watch(setup).await;
         }
         let because = match &mut self.watch_state {
             WatchState::SettingUp(_) => WatchError::SettingUp,
@@ -235,18 +243,20 @@ impl TrackerTask {
         Ok(())
     }
 
-    fn activate_watch(&mut self, setup: Result<WatchSetup, WatchError>) {
+    async fn activate_watch(&mut self, setup: Result<WatchSetup, WatchError>) {
         match setup {
             Ok(WatchSetup { watch, rules, scanned }) => {
-                let mut index = lock(&self.index);
-                index.set_rules(rules);
-                index.replace_tree(scanned);
-                drop(index);
+                // Compares all files with the baseline.
+                self.run_blocking(move |index| {
+                    index.set_rules(rules);
+                    index.replace_tree(scanned);
+                })
+                .await;
                 self.watch_state = WatchState::Active { watch, since: Instant::now() };
                 // There were no hints for changes until now.
                 self.hints.send_modify(|count| *count += 1);
                 tracing::debug!(root = %self.options.root.display(), "watches are set");
-                self.publish_problems();
+                self.publish_problems().await;
             }
             Err(error) => drop(self.mark_watch_lost(error)),
         }
@@ -300,8 +310,12 @@ impl TrackerTask {
         })
     }
 
-    fn publish_problems(&mut self) {
-        let mut problems = lock(&self.index).problems();
+    async fn publish_problems(&mut self) {
+        let known = lock(&self.index).known_problems();
+        let mut problems = match known {
+            Some(problems) => problems,
+            None => self.run_blocking(WorkspaceIndex::find_problems).await,
+        };
         if let WatchState::Lost { because, .. } = &self.watch_state {
             problems.push(watch_problem(&self.options.root, because));
         }

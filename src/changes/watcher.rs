@@ -31,6 +31,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
 use super::read_dir;
+use crate::clock::monotonic_ms;
 use crate::sync::lock;
 
 /// A fence usually takes 0.1 ms; after this long it is considered failed. In tests a full kernel queue may precede it.
@@ -80,6 +81,8 @@ pub(super) struct PathEvent {
     pub written: bool,
     /// It was created, removed or renamed: a folder of that name may be a different one.
     pub moved: bool,
+    /// When the last of it was noticed: [`monotonic_ms`].
+    pub noticed_at_ms: u64,
 }
 
 /// Events by absolute path.
@@ -209,7 +212,8 @@ impl EventCollector {
     }
 
     fn add_event(&self, pending: &mut PendingEvents, event: Event) {
-        let Some(PathEvent { written, moved }) = classify_event(event.kind) else { return };
+        let Some((written, moved)) = classify_event(event.kind) else { return };
+        let noticed_at_ms = monotonic_ms();
         for path in event.paths {
             if path.starts_with(&self.fence_dir) {
                 if pending.awaited.take_if(|awaited| *awaited == path).is_some() {
@@ -221,6 +225,7 @@ impl EventCollector {
                 let entry = pending.events.entry(path).or_default();
                 entry.written |= written;
                 entry.moved |= moved;
+                entry.noticed_at_ms = noticed_at_ms;
             } else {
                 pending.error = Some(WatchError::Overflow);
             }
@@ -228,9 +233,9 @@ impl EventCollector {
     }
 }
 
-/// Classifies an event; `None` for reads, which change nothing.
-fn classify_event(kind: EventKind) -> Option<PathEvent> {
-    let (written, moved) = match kind {
+/// Whether an event is a write, or a move; `None` for reads, which change nothing.
+fn classify_event(kind: EventKind) -> Option<(bool, bool)> {
+    Some(match kind {
         // A write through a mapping has no event but the close.
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => (false, false),
         EventKind::Access(_) => return None,
@@ -239,8 +244,7 @@ fn classify_event(kind: EventKind) -> Option<PathEvent> {
         EventKind::Modify(_) | EventKind::Create(_) | EventKind::Remove(_) | EventKind::Any | EventKind::Other => {
             (false, true)
         }
-    };
-    Some(PathEvent { written, moved })
+    })
 }
 
 fn watch_error(error: &notify::Error) -> WatchError {

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod git_agreement;
+mod noticed_changes;
 mod random;
 mod random_edits;
 mod unusual_files;
