@@ -26,7 +26,7 @@ use tracing::warn;
 use crate::error::{Error, ErrorContext, Result};
 use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
 use crate::secret_values::SecretValues;
-use crate::sync::lock;
+use crate::sync::{lock, run_blocking};
 use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 pub use self::server_address::{ServerAddress, find_addresses};
@@ -77,6 +77,8 @@ struct SharedTasks {
     recovered: Mutex<Vec<Arc<BackgroundTask>>>,
     /// The tasks that are being stopped. Always closed, so that it can be waited for.
     stopping: TaskTracker,
+    /// Processes that were to be stopped and run on, with the labels of their tasks.
+    survivors: Mutex<Vec<(String, Process)>>,
     /// The users that outlive the supervisor: what they use runs on.
     released: Mutex<BTreeSet<String>>,
 }
@@ -121,6 +123,7 @@ impl BackgroundTasks {
             tasks: Mutex::default(),
             recovered: Mutex::default(),
             stopping,
+            survivors: Mutex::default(),
             released: Mutex::default(),
         };
         let all = BackgroundTasks(Arc::new(shared));
@@ -142,8 +145,9 @@ impl BackgroundTasks {
         });
         let launch_id = record.launch_id.clone();
         let Some(process) = process else {
+            let label = record.label.clone();
             lock(&self.0.tasks).push((record, Weak::new()));
-            return self.spawn_stop(None, launch_id);
+            return self.spawn_stop(None, (label, launch_id));
         };
         let secrets = (!record.has_secrets).then(SecretValues::default);
         let task = Arc::new(self.running_task(record.label.clone(), launch_id, process, secrets));
@@ -257,22 +261,44 @@ impl BackgroundTasks {
         !released.is_empty() && lock(&self.0.tasks).iter().any(is_kept)
     }
 
-    /// Waits for the tasks that are being stopped.
+    /// Waits for the tasks that are being stopped: their processes have exited then, or are named by
+    /// [`BackgroundTasks::check_stopped`].
     pub async fn wait_until_stopped(&self) {
         self.0.stopping.wait().await;
     }
 
-    fn spawn_stop(&self, process: Option<Process>, launch_id: String) {
+    /// Errors: a process of a task that was stopped runs on; each with its PID.
+    pub fn check_stopped(&self) -> Result<()> {
+        let mut survivors = lock(&self.0.survivors);
+        survivors.retain(|(_, process)| process.is_alive());
+        let Some((label, _)) = survivors.first() else { return Ok(()) };
+        let pids: Vec<String> = survivors.iter().map(|(_, process)| format!("process {}", process.pid())).collect();
+        Err(Error::other(format!("cannot end the background task {label:?}"))
+            .because(format!("{} runs on after SIGKILL", pids.join(", ")))
+            .hint("it waits in the kernel, for a disk or a network folder; `ps -o pid,stat,wchan,args` shows for what"))
+    }
+
+    fn spawn_stop(&self, process: Option<Process>, (label, launch_id): (String, String)) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let all = self.clone();
         let stop = async move {
-            if let Some(process) = process {
-                let _ = process::stop_tree(&process, async { false }, GRACE).await;
+            if let Some(process) = &process {
+                let _ = process::stop_tree_gently(process, GRACE).await;
             }
-            match process::sweep_launch(&launch_id, None, GRACE).await {
-                Ok(_) => all.remove_record(&launch_id),
-                Err(error) => warn!("cannot end what is left of the background task {launch_id}: {error}"),
+            let swept = process::sweep_launch(&launch_id, None, GRACE).await;
+            let survivors = match swept {
+                Ok(_) => Vec::new(),
+                Err(error) => {
+                    warn!("cannot end what is left of the background task {launch_id}: {error}");
+                    let id = launch_id.clone();
+                    let left = run_blocking(move || process::find_launch_members(&id)).await.unwrap_or_default().tied;
+                    left.into_iter().chain(process).filter(Process::is_alive).collect()
+                }
+            };
+            if survivors.is_empty() {
+                return all.remove_record(&launch_id);
             }
+            lock(&all.0.survivors).extend(survivors.into_iter().map(|process| (label.clone(), process)));
         };
         self.0.stopping.spawn_on(stop, &runtime);
     }
@@ -320,28 +346,25 @@ impl BackgroundTasks {
 
 impl BackgroundTask {
     /// Whether a process of it listens on a TCP port.
-    pub fn is_listening(&self) -> bool {
-        process::is_any_listening(&self.pids()).unwrap_or_default()
+    pub async fn is_listening(&self) -> bool {
+        let process = self.process.clone();
+        run_blocking(move || process::is_any_listening(&tree_pids(&process)).unwrap_or_default()).await
     }
 
-    /// Whether a process of it listens on this port.
-    pub fn is_listening_on(&self, port: u16) -> bool {
-        process::find_listener_among(port, &self.pids()).is_ok_and(|listener| listener.is_some())
-    }
-
-    fn pids(&self) -> Vec<u32> {
-        let tree = process::list_tree(&self.process).unwrap_or_default();
-        tree.iter().map(Process::pid).chain([self.process.pid()]).collect()
+    /// The first of these ports on which a process of it listens.
+    pub async fn find_listened_port(&self, ports: Vec<u16>) -> Option<u16> {
+        let process = self.process.clone();
+        run_blocking(move || process::find_listened_port(&ports, &tree_pids(&process)).unwrap_or_default()).await
     }
 
     /// Waits until its output has the address of a page on this machine, on whose port a process of it listens.
     pub async fn find_address(&self) -> std::io::Result<String> {
-        server_address::wait_for_served_address(&self.output, |port| self.is_listening_on(port)).await
+        server_address::wait_for_served_address(&self.output, |ports| self.find_listened_port(ports)).await
     }
 
     /// Stops it now, whatever still refers to it.
     pub async fn stop(&self) {
-        self.tasks.spawn_stop(Some(self.process.clone()), self.launch_id.clone());
+        self.tasks.spawn_stop(Some(self.process.clone()), (self.label.clone(), self.launch_id.clone()));
         self.tasks.wait_until_stopped().await;
     }
 
@@ -360,9 +383,15 @@ impl BackgroundTask {
 impl Drop for BackgroundTask {
     fn drop(&mut self) {
         if !self.tasks.is_released(self) {
-            self.tasks.spawn_stop(Some(self.process.clone()), self.launch_id.clone());
+            self.tasks.spawn_stop(Some(self.process.clone()), (self.label.clone(), self.launch_id.clone()));
         }
     }
+}
+
+/// A process and its descendants.
+fn tree_pids(process: &Process) -> Vec<u32> {
+    let tree = process::list_tree(process).unwrap_or_default();
+    tree.iter().map(Process::pid).chain([process.pid()]).collect()
 }
 
 fn record_file(state: &Path) -> WorkspaceFile<'_> {

@@ -11,32 +11,44 @@
 //! folder would race. Dropping the future ends every group, and what it has started in the background. Does not depend on
 //! trackers, windows or sessions.
 
+mod unattended_runs;
+
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use futures_util::future::try_join_all;
+use sha2::{Digest, Sha256};
 use tokio::sync::{MutexGuard, OnceCell};
 
 use crate::background_tasks::{BackgroundTask, BackgroundTasks, TaskCommand};
 use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, CapturedCommand, FinishedCommand, LAUNCH_ID, RunOutcome, clean_environment};
 use crate::sync::lock;
+
+use self::unattended_runs::{ReportStep, RunPlan, UnattendedRuns};
+pub use self::unattended_runs::{RunCaller, UNATTENDED_LIMIT};
 
 /// How much of the output is kept, and goes into the error of a build that failed.
 const TAIL_LINES: usize = 40;
 
+/// Between SIGTERM and SIGKILL of what a build that was given up has left.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
+
 /// The result of all steps.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct BuildRun {
     pub duration: Duration,
     /// The last lines of what they printed, in the order in which they ended.
     pub tail: String,
     /// Processes that they have left running.
     pub left: Vec<String>,
+    /// What a user should know besides.
+    pub notes: Vec<String>,
     /// The background tasks that run on; one that nothing refers to is stopped.
     pub background: Vec<Arc<BackgroundTask>>,
 }
@@ -58,12 +70,13 @@ pub struct TaskQueue {
     /// The launch id of their processes, by which a later supervisor finds remaining ones.
     pub launch_id: String,
     pub background: BackgroundTasks,
+    unattended: UnattendedRuns<BuildRun>,
 }
 
 impl TaskQueue {
     /// An empty queue.
     pub fn new(launch_id: String, background: BackgroundTasks) -> TaskQueue {
-        TaskQueue { turn: tokio::sync::Mutex::default(), launch_id, background }
+        TaskQueue { turn: tokio::sync::Mutex::default(), launch_id, background, unattended: UnattendedRuns::default() }
     }
 
     /// Whether a build or a task runs.
@@ -78,6 +91,43 @@ impl TaskQueue {
         }
         progress("waiting for another build or task to end");
         self.turn.lock().await
+    }
+
+    /// Ends what a build or task that was given up has left, unless another one runs. Errors: a process cannot be ended.
+    pub async fn end_leftovers(&self) -> Result<()> {
+        let Ok(_turn) = self.turn.try_lock() else { return Ok(()) };
+        let swept = process::sweep_launch(&self.launch_id, None, LEFTOVER_GRACE).await;
+        swept.map(drop).doing(|| "cannot end what a build has left".to_owned())
+    }
+
+    /// As [`TaskQueue::run_plan`], but the run goes on for a while when this future is dropped, and another call with the same
+    /// plan finds it: see `unattended_runs`.
+    pub async fn run_attended(
+        self: &Arc<Self>,
+        plan: &BuildPlan,
+        user: BackgroundUser<'static>,
+        caller: RunCaller<'_>,
+    ) -> Result<BuildRun> {
+        let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
+        let run_plan = RunPlan {
+            digest: hex::encode(Sha256::digest(format!("{plan:?} {user:?}"))),
+            label: format!("the task {:?}", labels.join(", ")),
+        };
+        let (queue, plan) = (Arc::clone(self), plan.clone());
+        let start = |report: ReportStep| async move { queue.run_plan(&plan, Some(user), &*report).await }.boxed();
+        let (mut ran, note) = self.unattended.run_attended(run_plan, caller, start).await?;
+        ran.notes.extend(note);
+        Ok(ran)
+    }
+
+    /// The tasks that run on, or have ended, without a caller that waits for them: one sentence each.
+    pub fn describe_unattended(&self) -> Vec<String> {
+        self.unattended.describe_unattended()
+    }
+
+    /// Ends the tasks of [`TaskQueue::run_attended`]: the supervisor exits.
+    pub async fn end_runs(&self) {
+        self.unattended.end_all().await;
     }
 
     /// Runs a plan in its turn. Its background tasks run on for `user`; without one they are ended after their first
@@ -203,7 +253,7 @@ impl TaskRunner<'_> {
         let BuildStep { label, argv, cwd, env, secrets, .. } = step;
         let command = TaskCommand { label, argv, cwd, env, secrets };
         if let Some(running) = all.find_ready(command) {
-            if !user.needs_new_cycle || running.is_listening() {
+            if !user.needs_new_cycle || running.is_listening().await {
                 all.add_user(&running, user.name);
                 lock(&self.ran).background.push(running);
                 return Ok(());

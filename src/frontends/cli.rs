@@ -303,6 +303,7 @@ async fn call_with_spinner(
             outcome = &mut call => break outcome,
             Ok(()) = &mut interrupt => {
                 // Dropping a call cancels it; the supervisor reads that before the next call.
+                connection.peer.interrupt_calls();
                 drop(call);
                 spinner.set_message("calling it off");
                 wait_until_read(connection).await;

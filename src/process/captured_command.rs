@@ -25,6 +25,7 @@ use super::graceful_stop::stop_tree;
 use super::process_handle::{Process, ProcessExit};
 use super::{command_spawn, output_file, platform};
 use crate::error::{ErrorContext, Result};
+use crate::sync::run_blocking;
 
 const TAIL_BYTES: usize = 64 * 1024;
 const TAIL_LINES: usize = 200;
@@ -119,7 +120,7 @@ async fn run_to_end(
         }
     };
     let drained = timeout(DRAIN, kept.read_all(&mut pipe)).await.is_ok();
-    let held_by = if drained { Vec::new() } else { list_pipe_holders(&pipe) };
+    let held_by = if drained { Vec::new() } else { list_pipe_holders(&pipe).await };
     process.wait_for_exit().await;
     drop(group);
     let tail = kept.tail();
@@ -159,10 +160,13 @@ impl Drop for KillGroupOnDrop<'_> {
     }
 }
 
-fn list_pipe_holders(pipe: &Receiver) -> Vec<String> {
+async fn list_pipe_holders(pipe: &Receiver) -> Vec<String> {
     let Ok(stat) = rustix::fs::fstat(pipe) else { return Vec::new() };
-    let pids = platform::list_pipe_holders(stat.st_ino).unwrap_or_default();
-    pids.into_iter().map(|pid| format!("{pid} ({})", platform::read_name(pid).unwrap_or_default())).collect()
+    run_blocking(move || {
+        let pids = platform::list_pipe_holders(stat.st_ino).unwrap_or_default();
+        pids.into_iter().map(|pid| format!("{pid} ({})", platform::read_name(pid).unwrap_or_default())).collect()
+    })
+    .await
 }
 
 /// The last part of the output, of bounded size.

@@ -9,9 +9,13 @@ use tokio::time::timeout;
 
 use super::process_handle::{Process, ProcessExit};
 use super::process_tree::{list_tree, wait_until_gone};
+use crate::sync::run_blocking;
 
 /// How long a killed process may take to be reaped; longer means that it hangs in the kernel.
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long processes that have ended may take to be reaped: the first process of some containers does that every 2 s.
+const REAPED_WITHIN: Duration = Duration::from_secs(4);
 
 /// What ended the process, and its exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,29 +46,72 @@ pub async fn stop_tree(
     request_close: impl Future<Output = bool>,
     grace: Duration,
 ) -> std::io::Result<StopOutcome> {
-    // Listed before the first signal: the children of a process that has exited are no longer known as its own.
-    let listed = list_tree(main);
-    let tree = listed.as_deref().unwrap_or_default();
-    let closed = async { request_close.await && timeout(grace, main.wait_for_end()).await.is_ok() };
+    let tree = list_tree_aside(main).await;
+    let request_close = async { request_close.await && timeout(grace, main.wait_for_end()).await.is_ok() };
     let closed = tokio::select! {
         () = main.wait_for_end() => true,
-        closed = timeout(grace, closed) => closed.unwrap_or(false),
+        closed = timeout(grace, request_close) => closed.unwrap_or(false),
     };
-    let outcome = match closed {
-        true => {
-            signal_tree(main, tree, Signal::KILL);
-            StopOutcome::OnRequest
-        }
-        false => {
-            match terminate_then_kill(|signal| signal_tree(main, tree, signal), main.wait_for_end(), grace).await {
-                true => StopOutcome::Terminated,
-                false => StopOutcome::Killed,
-            }
+    if closed {
+        return end_tree(main, tree, StopOutcome::OnRequest).await;
+    }
+    terminate_tree(main, tree, grace, main.wait_for_end()).await
+}
+
+/// As [`stop_tree`] without a close request, but the descendants have the same grace period: `main` may be a shell, which
+/// exits at SIGTERM before what it has started. Waits, also after an error, until the descendants are reaped by their parents,
+/// no longer than [`REAPED_WITHIN`]: until then others take them for running.
+pub async fn stop_tree_gently(main: &Process, grace: Duration) -> std::io::Result<StopOutcome> {
+    let tree = list_tree_aside(main).await;
+    let all = tree.as_deref().unwrap_or_default().to_vec();
+    let ended = async {
+        main.wait_for_end().await;
+        for process in &all {
+            process.wait_for_end().await;
         }
     };
-    wait_until_gone(tree).await?;
+    let stopped = terminate_tree(main, tree, grace, ended).await;
+    let reaped = async {
+        for process in &all {
+            process.wait_until_reaped().await;
+        }
+    };
+    let _ = timeout(REAPED_WITHIN, reaped).await;
+    stopped
+}
+
+async fn terminate_tree(
+    main: &Process,
+    tree: std::io::Result<Vec<Process>>,
+    grace: Duration,
+    ended: impl Future<Output = ()>,
+) -> std::io::Result<StopOutcome> {
+    signal_tree(main, tree.as_deref().unwrap_or_default(), Signal::TERM);
+    let terminated = timeout(grace, ended).await.is_ok();
+    end_tree(main, tree, if terminated { StopOutcome::Terminated } else { StopOutcome::Killed }).await
+}
+
+/// Kills what is left of the tree, and waits until it has exited. Errors: as of [`stop_tree`].
+async fn end_tree(
+    main: &Process,
+    tree: std::io::Result<Vec<Process>>,
+    outcome: impl Fn(ProcessExit) -> StopOutcome,
+) -> std::io::Result<StopOutcome> {
+    let listed = tree.as_deref().unwrap_or_default();
+    signal_tree(main, listed, Signal::KILL);
+    // Those that were forked since the tree was listed.
+    let late = list_tree_aside(main).await.unwrap_or_default();
+    late.iter().for_each(|process| drop(process.signal(Signal::KILL)));
+    wait_until_gone(listed).await?;
+    wait_until_gone(&late).await?;
     let exit = timeout(KILLED_WITHIN, main.wait_for_exit()).await.map_err(std::io::Error::other)?;
-    listed.map(|_| outcome(exit))
+    tree.map(|_| outcome(exit))
+}
+
+/// Listed before the first signal: the children of a process that has exited are no longer known as its own.
+async fn list_tree_aside(main: &Process) -> std::io::Result<Vec<Process>> {
+    let main = main.clone();
+    run_blocking(move || list_tree(&main)).await
 }
 
 /// Stops this process alone: SIGTERM, after `grace` SIGKILL. Returns at the latest 2 s after SIGKILL.
@@ -93,12 +140,6 @@ fn signal_tree(main: &Process, tree: &[Process], signal: Signal) {
     main.signal_group(signal);
     for process in tree {
         let _ = process.signal(signal);
-    }
-    if signal == Signal::KILL {
-        // Those that were forked since the tree was listed.
-        for late in list_tree(main).unwrap_or_default() {
-            let _ = late.signal(signal);
-        }
     }
 }
 
@@ -133,6 +174,23 @@ mod tests {
             StopOutcome::Terminated(ProcessExit::Code(3))
         );
         assert!(tree.iter().all(|one| !one.is_alive()));
+    }
+
+    #[tokio::test]
+    async fn what_a_shell_has_started_has_time_to_end_after_it_when_the_tree_is_stopped_gently() {
+        let script = "sh -c 'trap \"sleep 0.3; echo ended; exit 0\" TERM; echo up; while :; do sleep 0.05; done'; true";
+        for is_gentle in [true, false] {
+            let (process, folder) = shell(script).await;
+            let tree = list_tree(&process).unwrap();
+            let stopped = match is_gentle {
+                true => stop_tree_gently(&process, LONG).await,
+                false => stop_tree(&process, async { false }, LONG).await,
+            };
+            assert_eq!(stopped.unwrap(), StopOutcome::Terminated(ProcessExit::Signal(15)));
+            assert!(tree.iter().all(|one| !one.is_alive()));
+            let output = std::fs::read_to_string(folder.path().join("log")).unwrap();
+            assert_eq!(output.contains("ended"), is_gentle, "{output}");
+        }
     }
 
     #[tokio::test]

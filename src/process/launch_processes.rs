@@ -20,6 +20,7 @@ use super::graceful_stop::terminate_then_kill;
 use super::platform;
 use super::process_handle::Process;
 use super::process_tree::{add_descendants, open_if_ours, wait_until_gone};
+use crate::sync::run_blocking;
 
 /// How often the sweep searches for processes that were forked while it killed others.
 const ROUNDS: usize = 10;
@@ -113,12 +114,12 @@ pub fn kill_launch_except(spared: Option<u32>, launch_id: &str) {
 /// zero sends SIGKILL at once. `folder` is the launch's own ([`LaunchMembers::include_users_of`]). Returns the PIDs that were
 /// found. Errors: `/proc` cannot be read, or a process survives SIGKILL.
 pub async fn sweep_launch(launch_id: &str, folder: Option<&Path>, grace: Duration) -> io::Result<Vec<u32>> {
-    let mut found = find_to_sweep(launch_id, folder)?;
+    let mut found = find_to_sweep(launch_id, folder).await?;
     let mut swept: Vec<u32> = found.iter().map(Process::pid).collect();
     if !grace.is_zero() && !found.is_empty() {
         let send = |signal| found.iter().for_each(|process| drop(process.signal(signal)));
         terminate_then_kill(send, async { drop(wait_until_gone(&found).await) }, grace).await;
-        found = find_to_sweep(launch_id, folder)?;
+        found = find_to_sweep(launch_id, folder).await?;
     }
     for _ in 0..ROUNDS {
         if found.is_empty() {
@@ -131,17 +132,21 @@ pub async fn sweep_launch(launch_id: &str, folder: Option<&Path>, grace: Duratio
             swept.push(process.pid());
         }
         wait_until_gone(&found).await?;
-        found = find_to_sweep(launch_id, folder)?;
+        found = find_to_sweep(launch_id, folder).await?;
     }
     Err(io::Error::other(format!("processes of launch {launch_id} are started again and again")))
 }
 
-fn find_to_sweep(launch_id: &str, folder: Option<&Path>) -> io::Result<Vec<Process>> {
-    let mut members = find_launch_members(launch_id)?;
-    if let Some(folder) = folder {
-        members.include_users_of(folder);
-    }
-    Ok(members.tied)
+async fn find_to_sweep(launch_id: &str, folder: Option<&Path>) -> io::Result<Vec<Process>> {
+    let (launch_id, folder) = (launch_id.to_owned(), folder.map(Path::to_owned));
+    run_blocking(move || {
+        let mut members = find_launch_members(&launch_id)?;
+        if let Some(folder) = &folder {
+            members.include_users_of(folder);
+        }
+        Ok(members.tied)
+    })
+    .await
 }
 
 #[cfg(test)]

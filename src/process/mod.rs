@@ -16,7 +16,7 @@
 //! | `platform` | what the operating system reports about processes |
 //! | `program_facts` | what it reports about the program of one |
 //!
-//! Depends on no other module but `error`.
+//! Depends on no other modules but `error` and `sync`.
 
 mod captured_command;
 mod command_spawn;
@@ -35,7 +35,7 @@ mod resources;
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
 pub use command_spawn::{DetachedCommand, PipedProcess, spawn_background, spawn_detached, spawn_piped};
 pub use environment::{LAUNCH_ID, LAUNCH_SESSION, clean_environment};
-pub use graceful_stop::{StopOutcome, stop_process, stop_tree};
+pub use graceful_stop::{StopOutcome, stop_process, stop_tree, stop_tree_gently};
 pub use launch_processes::{
     LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
     sweep_launch,
@@ -43,10 +43,10 @@ pub use launch_processes::{
 pub use output_file::{keep_trimmed, read_tail, truncate_to_tail, wait_for_line, watch_until};
 pub use output_pipes::OutputPipes;
 pub use platform::{
-    InotifyLimits, ProcessFacts, find_listener_among, find_listener_owner, find_own_program, has_dead_connections,
-    is_any_listening, is_listened_on, is_own_connection, is_program_replaced, list_listeners, list_ports_of,
-    program_path, read_account_home, read_arguments, read_boot_id, read_environment_value, read_environment_values,
-    read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
+    InotifyLimits, ProcessFacts, find_listened_port, find_listener_among, find_listener_owner, find_own_program,
+    has_dead_connections, is_any_listening, is_listened_on, is_own_connection, is_program_replaced, list_listeners,
+    list_ports_of, program_path, read_account_home, read_arguments, read_boot_id, read_environment_value,
+    read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};

@@ -15,6 +15,8 @@ use tokio::sync::Notify;
 
 /// How much of a file's end is looked at for its last lines.
 const TAIL_BYTES: u64 = 64 * 1024;
+/// How much of a file is searched at a time for a line, in chunks of 16 KiB.
+const TURN_CHUNKS: usize = 8;
 /// A longer line is cut: no awaited line is that long.
 const LINE_BYTES: usize = 64 * 1024;
 
@@ -43,7 +45,16 @@ pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
 /// their ends; an unfinished last line is not offered. Never returns by itself: race it with exit and deadline.
 pub async fn wait_for_line<T>(path: &Path, from: u64, mut find: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
     let mut lines = LineFollower { file: File::open(path)?, position: from, line: Vec::new() };
-    watch_until(path, move || lines.find_line(&mut find)).await
+    watch_checks(path, move || lines.find_line(&mut find)).await
+}
+
+/// What a check of a file has found.
+enum FileCheck<T> {
+    Found(T),
+    /// It must be checked again at once: it had no time for all that is there.
+    Unfinished,
+    /// It is to be checked after the next change.
+    Nothing,
 }
 
 struct LineFollower {
@@ -54,25 +65,26 @@ struct LineFollower {
 }
 
 impl LineFollower {
-    /// Reads to the end of what is there.
-    fn find_line<T>(&mut self, find: &mut impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
+    /// Reads what is there, but no more than [`TURN_CHUNKS`]: other tasks of this thread wait meanwhile.
+    fn find_line<T>(&mut self, find: &mut impl FnMut(&str) -> Option<T>) -> io::Result<FileCheck<T>> {
         if self.file.metadata()?.len() < self.position {
             self.position = 0; // it was truncated: what is there now is new
             self.line.clear();
         }
         let mut chunk = [0; 16 * 1024];
-        loop {
+        for _ in 0..TURN_CHUNKS {
             let count = self.file.read_at(&mut chunk, self.position)?;
             if count == 0 {
-                return Ok(None);
+                return Ok(FileCheck::Nothing);
             }
             for part in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
                 self.position += part.len() as u64;
                 if let Some(found) = complete_line(&mut self.line, part).and_then(|line| find(&line)) {
-                    return Ok(Some(found));
+                    return Ok(FileCheck::Found(found));
                 }
             }
         }
+        Ok(FileCheck::Unfinished)
     }
 }
 
@@ -88,14 +100,19 @@ pub(super) fn complete_line(open: &mut Vec<u8>, part: &[u8]) -> Option<String> {
 /// Runs `check` now and after each change of `watched` (a file, or the entries of a folder) until it finds
 /// something. The kernel reports the changes; where no watch can be made the file is polled every 50 ms.
 pub async fn watch_until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
+    watch_checks(watched, move || Ok(check()?.map_or(FileCheck::Nothing, FileCheck::Found))).await
+}
+
+async fn watch_checks<T>(watched: &Path, mut check: impl FnMut() -> io::Result<FileCheck<T>>) -> io::Result<T> {
     let changed = Arc::new(Notify::new());
     let _watch = start_watch(watched, &changed)?;
     loop {
         // The watch stands, so a change during the check leaves a permit behind and none is missed.
-        if let Some(found) = check()? {
-            return Ok(found);
+        match check()? {
+            FileCheck::Found(found) => return Ok(found),
+            FileCheck::Unfinished => tokio::task::yield_now().await,
+            FileCheck::Nothing => changed.notified().await,
         }
-        changed.notified().await;
     }
 }
 

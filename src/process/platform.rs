@@ -191,6 +191,14 @@ pub fn find_listener_among(port: u16, candidates: &[u32]) -> io::Result<Option<u
     Ok(sockets.find_map(|(_, socket)| candidates.iter().copied().find(|&pid| has_open(pid, &socket))))
 }
 
+/// The first of `ports` on which one of `candidates` listens, whatever the address.
+pub fn find_listened_port(ports: &[u16], candidates: &[u32]) -> io::Result<Option<u16>> {
+    let sockets: Vec<(u16, String)> = listening_sockets()?.filter(|(port, _)| ports.contains(port)).collect();
+    let is_held = |socket: &str| candidates.iter().any(|&pid| has_open(pid, socket));
+    let is_listened = |port: &u16| sockets.iter().any(|(at, socket)| at == port && is_held(socket));
+    Ok(ports.iter().copied().find(is_listened))
+}
+
 /// Every process we may look into that listens on `port`; for messages ("port 9222 is taken by …").
 pub fn list_listeners(port: u16) -> io::Result<Vec<u32>> {
     let on_port = listening_sockets()?.filter(|(listens_on, _)| *listens_on == port);

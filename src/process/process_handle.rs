@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -135,6 +136,17 @@ impl Process {
         if self.0.exit.get().is_none() {
             // An error means that the runtime is shutting down: no caller is left.
             let _ = self.0.pidfd.readable().await;
+        }
+    }
+
+    /// Resolves when the process has ended and its parent has reaped it: its PID names nothing any more. The kernel reports no
+    /// event for that.
+    pub(super) async fn wait_until_reaped(&self) {
+        const INTERVAL: Duration = Duration::from_millis(5);
+        self.wait_for_exit().await;
+        let is_there = || platform::read_facts(self.pid()).is_ok_and(|now| now.start_ticks == self.start_ticks());
+        while is_there() {
+            tokio::time::sleep(INTERVAL).await;
         }
     }
 

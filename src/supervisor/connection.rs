@@ -178,18 +178,18 @@ struct RunningRequests {
 
 impl RunningRequests {
     fn start(&mut self, supervisor: &Arc<SupervisorContext>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let call = (id.clone(), method, params, Arc::clone(&cancelled));
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let call = (id.clone(), method, params, Arc::clone(&interrupted));
         let handle = self.tasks.spawn(handle_request(Arc::clone(supervisor), peer.clone(), call));
         self.requests.insert(handle.id(), id.clone());
-        self.ends.insert(id, (handle, cancelled));
+        self.ends.insert(id, (handle, interrupted));
     }
 
-    /// Cancels a request. Requests of a closed connection are aborted without being marked as cancelled: what they have
-    /// started goes on.
-    fn cancel(&mut self, id: &RpcId) {
-        if let Some((handle, cancelled)) = self.ends.get(id) {
-            cancelled.store(true, Ordering::SeqCst);
+    /// Cancels a request. With `interrupt` what it has started is given up, too; otherwise that goes on for a while, as after
+    /// the end of the connection.
+    fn cancel(&mut self, id: &RpcId, interrupt: bool) {
+        if let Some((handle, interrupted)) = self.ends.get(id) {
+            interrupted.store(interrupt, Ordering::SeqCst);
             handle.abort();
         }
     }
@@ -219,7 +219,7 @@ async fn serve_requests(
             message = async { peer.wait_for_room().await; incoming.recv().await } => match message {
                 None => return,
                 Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params),
-                Some(RpcIncoming::Cancel { id }) => running.cancel(&id),
+                Some(RpcIncoming::Cancel { id, interrupt }) => running.cancel(&id, interrupt),
                 Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
             },
             Some(id) = running.next_unanswered() => {
@@ -233,7 +233,7 @@ async fn serve_requests(
 async fn handle_request(
     supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
-    (id, method, params, cancelled): (RpcId, String, Value, Arc<AtomicBool>),
+    (id, method, params, interrupted): (RpcId, String, Value, Arc<AtomicBool>),
 ) {
     let started = Instant::now();
     let _count = CountGuard::new(&supervisor.requests);
@@ -247,7 +247,7 @@ async fn handle_request(
             if is_editor_method(method) {
                 call_editor_method(&supervisor, method, params).await
             } else {
-                let call = OperationCall { method, params, peer: &peer, id: &id, started, cancelled: &cancelled };
+                let call = OperationCall { method, params, peer: &peer, id: &id, started, interrupted: &interrupted };
                 dispatch(&supervisor, &call).await
             }
         }

@@ -19,8 +19,8 @@ pub(super) struct OperationCall<'a> {
     pub peer: &'a RpcPeer,
     pub id: &'a RpcId,
     pub started: Instant,
-    /// Set when the client has cancelled the request.
-    pub cancelled: &'a AtomicBool,
+    /// Set when the user has interrupted the request.
+    pub interrupted: &'a AtomicBool,
 }
 
 impl OperationCall<'_> {
@@ -44,8 +44,8 @@ impl Caller for OperationCall<'_> {
         }
     }
 
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::SeqCst)
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
     }
 }
 

@@ -120,6 +120,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
     // A window that is being replaced would be lost: the old one is closed, the new one is not launched yet.
     let (sessions, relays, window) = (&supervisor.sessions, &supervisor.editors.relays, &supervisor.window);
     tokio::join!(sessions.end_all(), relays.end_all(), window.finish_operations(FINISH_TIMEOUT));
+    supervisor.queue.end_runs().await;
     supervisor.window.disconnect().await;
     supervisor.queue.background.wait_until_stopped().await;
     Ok(())

@@ -95,10 +95,10 @@ pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) 
     let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
     let up = published.window.as_deref().ok_or_else(none)?;
     let (name, what, kind) = match part {
-        WindowPart::Page => ("the window's page", page_target(up)?, "pwa-chrome"),
+        WindowPart::Page => ("the window's page", page_target(up).await?, "pwa-chrome"),
         WindowPart::ExtensionHost => {
             let kind = if is_node(up) { "pwa-node" } else { "pwa-extensionHost" };
-            ("the window's extension host", extension_host_target(up)?, kind)
+            ("the window's extension host", extension_host_target(up).await?, kind)
         }
     };
     let mut fields = Map::new();
@@ -120,17 +120,17 @@ fn is_node(up: &LiveWindow) -> bool {
     up.session.inspector_port == Some(up.session.cdp_port)
 }
 
-fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
+async fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
     if is_node(up) {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
     }
-    Ok(DebugTargetKind::Page { url: String::new(), port: up.verified_cdp_port()? })
+    Ok(DebugTargetKind::Page { url: String::new(), port: up.verified_cdp_port().await? })
 }
 
 /// In a Node window the program itself is the extension host.
-fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
-    let port = up.verified_inspector_port()?.ok_or_else(|| {
+async fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
+    let port = up.verified_inspector_port().await?.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
     })?;

@@ -2,7 +2,7 @@
 //!
 //! Transitions are decided by [`decide_transition`]. The actor waits for nothing but its next input: searching,
 //! building, launching and closing run in a task of their own, at most one at a time. When the actor ends, they are
-//! aborted, and the window keeps running. What a cancelled caller ends: [`super::cancellation`].
+//! aborted, and the window keeps running. When a caller leaves: [`super::unattended_build`].
 //!
 //! ```text
 //!  commands ────┐                                   ┌─▶ operation (search │ build │ replace │ close)
@@ -21,12 +21,14 @@ use tracing::{info, warn};
 use super::build::{BuildSummary, CompletedBuild};
 use super::build_rounds::BuildRounds;
 use super::caller::{
-    ActorMessage, CommandOrigin, CommandReply, CommandResult, OperationOutcome, OperationTimes, WindowCommand,
+    ActorMessage, CommandOrigin, CommandReply, CommandResult, HeldSelection, OperationOutcome, OperationTimes,
+    WindowCommand,
 };
 use super::context::{PublishedState, WindowContext};
 use super::host_restart::follow_replaced_host;
 use super::live_window::LiveWindow;
-use super::operations::{self, ReplaceError};
+use super::operations;
+use super::recorded_launch::{ReplaceError, remove_session_files, save_session_files};
 use super::search::{SearchResult, find_earlier_window, unverified_error};
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
 use crate::clock::now_ms;
@@ -51,6 +53,10 @@ pub struct WindowActor {
     times: OperationTimes,
     /// The callers that wait for the running operation.
     pub(super) waiters: Vec<CommandReply>,
+    /// The configurations that the running operation selects.
+    pub(super) selections: Vec<Arc<dyn HeldSelection>>,
+    /// Whether the running build was begun instead of one that was ended since files had changed.
+    pub(super) follows_obsolete_build: bool,
     /// Commands to be handled after the running operation has ended.
     deferred: Vec<WindowCommand>,
     outcome: OperationOutcome,
@@ -76,6 +82,8 @@ impl WindowActor {
             operation_started: Instant::now(),
             times: OperationTimes::default(),
             waiters: Vec::new(),
+            selections: Vec::new(),
+            follows_obsolete_build: false,
             deferred: Vec::new(),
             outcome: OperationOutcome::default(),
             finishing: None,
@@ -93,6 +101,7 @@ impl WindowActor {
         loop {
             let window = self.read(|published| published.window.clone());
             self.follow_host_of(window.as_ref());
+            let unattended = OptionFuture::from(self.update_unattended().map(tokio::time::sleep_until));
             let exited = OptionFuture::from(window.as_deref().map(|window| window.process.wait_for_exit()));
             tokio::select! {
                 biased; // events before commands: a window that has exited cannot be kept
@@ -102,10 +111,14 @@ impl WindowActor {
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => warn!("a window operation failed: {error}"),
                 },
+                Some(()) = unattended => self.end_unattended_build(),
                 Some(Ok(Some(renewed))) = self.host_restart.join_next() => self.handle_host_restart(renewed),
                 message = self.inbox.recv() => match message {
                     Some(ActorMessage::Command(command)) => self.handle_command(command),
-                    Some(ActorMessage::CallerCancelled) => self.abort_unawaited_build(),
+                    Some(ActorMessage::CallerLeft { interrupted: true }) => drop(self.abort_unawaited_build()),
+                    // Who waits is looked at before each input.
+                    Some(ActorMessage::CallerLeft { interrupted: false }) => {}
+                    Some(ActorMessage::EndObsoleteBuild) => self.end_obsolete_build(),
                     Some(ActorMessage::Finish(done)) => self.begin_finish(done),
                     None => return,
                 },
@@ -116,7 +129,7 @@ impl WindowActor {
         }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&PublishedState) -> T) -> T {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&PublishedState) -> T) -> T {
         read(&self.context.published.borrow())
     }
 
@@ -153,6 +166,7 @@ impl WindowActor {
         match self.apply_input(command.input) {
             WindowEffect::JoinOperation => {
                 self.is_automatic &= is_automatic;
+                self.selections.extend(command.selection);
                 self.waiters.push(command.reply);
             }
             WindowEffect::Defer => self.deferred.push(command),
@@ -164,6 +178,7 @@ impl WindowActor {
                 let stopped = Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile");
                 self.respond_to_waiters(&Err(Arc::new(stopped.hint("`tether start` starts it again"))));
                 self.outcome = OperationOutcome::default();
+                self.selections = command.selection.into_iter().collect();
                 self.times = OperationTimes { started: Some(Instant::now()), launch_started: None };
                 self.publish(|published| published.notes.clear());
                 self.is_automatic = is_automatic;
@@ -214,8 +229,9 @@ impl WindowActor {
                 self.build = None;
                 let old = self.take_window();
                 self.operation.spawn(async move {
+                    let has_aborted = !aborted.is_empty();
                     aborted.shutdown().await;
-                    OperationResult::Closed(operations::close_window(&context, old).await)
+                    OperationResult::Closed(operations::stop_window(&context, old, has_aborted).await)
                 });
             }
             // The other effects start no operation.
@@ -234,6 +250,8 @@ impl WindowActor {
             OperationResult::Searched(result) => self.handle_searched(result),
             OperationResult::Built(outcome, rounds) => {
                 self.rounds = rounds;
+                self.follows_obsolete_build = false;
+                *lock(&self.context.build_sources) = None;
                 // A build that ended while it was being aborted is dropped.
                 if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
                     self.handle_built(outcome);
@@ -305,7 +323,8 @@ impl WindowActor {
     fn handle_launched(&mut self, outcome: Result<Arc<LiveWindow>, ReplaceError>) {
         match outcome {
             // A stop came first: the close operation that now runs kills the new window by its launch id.
-            Ok(_) if self.read(|published| published.phase) != WindowPhase::Starting => {}
+            Ok(_) | Err(ReplaceError { window: Some(_), .. })
+                if self.read(|published| published.phase) != WindowPhase::Starting => {}
             Ok(window) => {
                 let generation = lock(&self.context.generations).assign(&window.session.generation_key());
                 self.outcome.refreshed = window.refreshed;
@@ -318,11 +337,17 @@ impl WindowActor {
                 });
                 self.finish_operation(WindowInput::LaunchFinished { ok: true }, Ok(()));
             }
-            Err(ReplaceError { error, old_window: Some(old) }) => {
-                self.publish(|published| published.window = Some(old));
-                self.finish_operation(WindowInput::OldWindowKept, Err(error));
+            Err(ReplaceError { error, window: Some(window) }) => {
+                // A new one if the window before was started again.
+                let generation = lock(&self.context.generations).assign(&window.session.generation_key());
+                self.publish(|published| {
+                    published.generation = generation;
+                    published.notes.extend(window.notes.iter().cloned());
+                    published.window = Some(window);
+                });
+                self.finish_operation(WindowInput::WindowKept, Err(error));
             }
-            Err(ReplaceError { error, old_window: None }) => {
+            Err(ReplaceError { error, window: None }) => {
                 self.finish_operation(WindowInput::LaunchFinished { ok: false }, Err(error));
             }
         }
@@ -338,6 +363,7 @@ impl WindowActor {
             warn!("{error}");
         }
         let outcome = std::mem::take(&mut self.outcome);
+        self.selections.clear();
         self.respond_to_waiters(&result.map(|()| outcome).map_err(Arc::new));
         self.handle_deferred();
     }
@@ -364,7 +390,7 @@ impl WindowActor {
 
     /// The extension host was replaced in the window itself: a new generation, with the same processes otherwise.
     fn handle_host_restart(&mut self, renewed: LiveWindow) {
-        operations::save_session_files(&self.context, &renewed.session);
+        save_session_files(&self.context, &renewed.session);
         let generation = lock(&self.context.generations).assign(&renewed.session.generation_key());
         self.publish(|published| {
             published.generation = generation;
@@ -387,7 +413,7 @@ impl WindowActor {
             published.exit = Some(exit);
         });
         if self.apply_input(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
-            operations::remove_session_files(&self.context);
+            remove_session_files(&self.context);
             let context = Arc::clone(&self.context);
             // Independent of other operations; only the end of the supervisor waits for it.
             self.context.exit_cleanups.spawn(async move { operations::clean_up_after_exit(&context, &window).await });

@@ -5,6 +5,7 @@
 //!
 //! Does not depend on windows, nor on how a build step runs ([`crate::task_runner`]).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::config::WindowConfig;
 use crate::error::Result;
+use crate::sync::run_blocking;
 use crate::task_runner::{BackgroundUser, TaskQueue};
 
 /// The time without changes after which the build, not a user, is taken to have changed files. Longer than the interval
@@ -46,11 +48,19 @@ pub struct CompletedBuild {
     pub background_tasks: Vec<Arc<BackgroundTask>>,
 }
 
+/// The files that the running build is made from, and those that it is known to change itself.
+pub struct BuildSources {
+    pub files: Arc<FileSnapshot>,
+    pub by_build: Vec<PathBuf>,
+}
+
 /// A build of one workspace.
 pub struct Build<'a> {
     pub config: &'a WindowConfig,
     pub tracker: &'a ChangeTracker,
     pub queue: &'a TaskQueue,
+    /// Called before each round with what it is made from.
+    pub on_round: &'a (dyn Fn(BuildSources) + Send + Sync),
 }
 
 impl Build<'_> {
@@ -77,6 +87,7 @@ impl Build<'_> {
         }
         rounds.start_build(&build.baseline);
         loop {
+            (self.on_round)(BuildSources { files: Arc::clone(&build.baseline), by_build: rounds.changed_by_build() });
             let ran = self.queue.run_plan(&self.config.build, Some(self.background_user()), progress).await?;
             build.background_tasks = ran.background;
             build.duration += ran.duration;
@@ -113,7 +124,8 @@ impl Build<'_> {
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(Arc<FileSnapshot>, RoundOutcome)> {
         let after = self.tracker.take_snapshot().await?;
-        let hashes = ContentHashes::read(self.tracker.root(), &after.changed_paths(baseline));
+        let (root, changed) = (self.tracker.root().to_owned(), after.changed_paths(baseline));
+        let hashes = run_blocking(move || ContentHashes::read(&root, &changed)).await;
         match rounds.add_round(hashes) {
             RoundOutcome::Undecided => {
                 progress("checking whether the build itself changes tracked files");

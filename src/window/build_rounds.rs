@@ -87,6 +87,11 @@ impl BuildRounds {
         self.by_build.retain(|path| !between.contains(path));
     }
 
+    /// The files that the build is known to change itself.
+    pub fn changed_by_build(&self) -> Vec<PathBuf> {
+        self.by_build.iter().cloned().collect()
+    }
+
     /// Adds a round, during which these files changed.
     pub fn add_round(&mut self, changed: ContentHashes) -> RoundOutcome {
         self.round += 1;

@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 pub trait Caller: Send + Sync {
     /// Receives a short line about the current step.
     fn report_progress(&self, progress: &str);
-    /// Whether the caller cancelled the operation. A front end that only disconnects has not: its end changes nothing.
-    fn is_cancelled(&self) -> bool;
+    /// Whether its user has given up the operation, with Ctrl-C. A front end that only cancels its request, or disconnects, has
+    /// not: it may ask again.
+    fn is_interrupted(&self) -> bool;
 }
 
 /// How long the steps of a finished operation took, and what a user should know about it.
@@ -57,18 +58,28 @@ pub enum CommandOrigin {
     RequestedBuild,
 }
 
+/// A selected configuration: held while the operation that it is for runs, also without a caller.
+pub trait HeldSelection: Send + Sync {}
+
 /// A start, restart or stop, and the caller that waits for its result.
 pub struct WindowCommand {
     pub input: WindowInput,
     pub origin: CommandOrigin,
+    /// The configuration that it launches from, if it selects one.
+    pub selection: Option<Arc<dyn HeldSelection>>,
     pub reply: CommandReply,
 }
 
 /// What a handle sends to the actor.
 pub enum ActorMessage {
     Command(WindowCommand),
-    /// A caller has cancelled its command: the receiver of that command's reply is dropped.
-    CallerCancelled,
+    /// A caller waits no longer: the receiver of its command's reply is dropped. With `interrupted` its user gives up what it
+    /// has begun.
+    CallerLeft {
+        interrupted: bool,
+    },
+    /// The running build is not of the files of now: it is ended if no caller waits for it.
+    EndObsoleteBuild,
     /// The supervisor exits: a build is aborted, a running launch or close is finished. The sender is dropped after that.
     Finish(oneshot::Sender<()>),
 }

@@ -14,6 +14,7 @@ use tracing::debug;
 use super::launch_id::{is_launch_id, launch_id_of_scratch_dir, scratch_dir_of};
 use crate::error::{ErrorContext, Result};
 use crate::process::{self, Process, StopOutcome};
+use crate::sync::run_blocking;
 
 /// The time between the steps of closing a window.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -57,12 +58,16 @@ pub async fn clean_up_launch(launch_id: &str, state_dir: &Path) -> Result<()> {
 async fn remove_scratch(scratch: &Path) -> io::Result<()> {
     const ATTEMPTS: usize = 5;
     for _ in 1..ATTEMPTS {
-        if remove_folder(scratch).is_ok() {
-            return Ok(());
-        }
-        process::wait_until_gone(&process::find_file_holders_below(scratch)?).await?;
+        let folder = scratch.to_owned();
+        let removed = run_blocking(move || match remove_folder(&folder) {
+            Ok(()) => Ok(None),
+            Err(_) => process::find_file_holders_below(&folder).map(Some),
+        });
+        let Some(holders) = removed.await? else { return Ok(()) };
+        process::wait_until_gone(&holders).await?;
     }
-    remove_folder(scratch)
+    let folder = scratch.to_owned();
+    run_blocking(move || remove_folder(&folder)).await
 }
 
 fn remove_folder(folder: &Path) -> io::Result<()> {

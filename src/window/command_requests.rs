@@ -3,13 +3,17 @@
 //! A command may join an operation that runs already. Whether its result is one to the command: [`Window::run_command`],
 //! [`Window::run_restart`].
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use super::caller::{ActorMessage, Caller, CommandOrigin, OperationOutcome, OperationTimes, WindowCommand};
-use super::cancellation::CancelGuard;
+use super::caller::{
+    ActorMessage, Caller, CommandOrigin, HeldSelection, OperationOutcome, OperationTimes, WindowCommand,
+};
+use super::config_selection::ConfigSelection;
 use super::state::WindowInput;
+use super::unattended_build::CallerGuard;
 use super::window_handle::Window;
 use crate::error::{Error, ErrorData, ErrorKind, Result};
 
@@ -19,14 +23,15 @@ impl Window {
     pub(super) async fn run_restart(
         &self,
         build: bool,
-        origin: CommandOrigin,
+        (origin, selection): (CommandOrigin, Option<&Arc<ConfigSelection>>),
         caller: &dyn Caller,
     ) -> Result<OperationOutcome> {
         let requested = Instant::now();
         let is_later = |at: Option<Instant>| at.is_some_and(|at| at >= requested);
         loop {
             let input = WindowInput::Restart { build };
-            let (result, OperationTimes { started, launch_started }) = self.send_command(input, origin, caller).await;
+            let (result, OperationTimes { started, launch_started }) =
+                self.send_command(input, (origin, selection), caller).await;
             let is_result = match &result {
                 Ok(_) => is_later(launch_started) && (is_later(started) || !self.compare_files().await?.stale),
                 // Stopped meanwhile, or the supervisor exits.
@@ -42,23 +47,27 @@ impl Window {
     pub(super) async fn run_command(
         &self,
         input: WindowInput,
-        origin: CommandOrigin,
+        (origin, selection): (CommandOrigin, Option<&Arc<ConfigSelection>>),
         caller: &dyn Caller,
     ) -> Result<OperationOutcome> {
-        self.send_command(input, origin, caller).await.0
+        self.send_command(input, (origin, selection), caller).await.0
     }
 
     /// Sends a command to the actor and waits for its result; reports the progress of the running operation meanwhile.
     async fn send_command(
         &self,
         input: WindowInput,
-        origin: CommandOrigin,
+        (origin, selection): (CommandOrigin, Option<&Arc<ConfigSelection>>),
         caller: &dyn Caller,
     ) -> (Result<OperationOutcome>, OperationTimes) {
-        let _guard = CancelGuard { inbox: &self.actor, caller };
+        if input != WindowInput::Stop {
+            self.end_obsolete_build().await;
+        }
+        let mut guard = CallerGuard { inbox: &self.actor, caller, is_answered: false };
+        let selection = selection.cloned().map(|selection| selection as Arc<dyn HeldSelection>);
         let (reply, mut result) = oneshot::channel();
         let closed = || (Err(Error::new(ErrorKind::Cancelled, "the supervisor is ending")), OperationTimes::default());
-        if self.actor.send(ActorMessage::Command(WindowCommand { input, origin, reply })).await.is_err() {
+        if self.actor.send(ActorMessage::Command(WindowCommand { input, origin, selection, reply })).await.is_err() {
             return closed();
         }
         let (mut watch, mut reported) = (self.watch(), None);
@@ -70,6 +79,7 @@ impl Window {
             }
             tokio::select! {
                 result = &mut result => {
+                    guard.is_answered = true;
                     let Ok((result, times)) = result else { return closed() };
                     return (result.map_err(|error| ErrorData::from(&*error).into()), times);
                 }

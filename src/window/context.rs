@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use super::build::BuildSummary;
+use super::build::{BuildSources, BuildSummary};
 use super::crash_loop::CrashLoop;
 use super::generation::GenerationCounter;
+use super::launch_id::baseline_file_of;
 use super::live_window::LiveWindow;
 use super::page::PageHistory;
 use super::running_calls::RunningCalls;
@@ -21,7 +22,7 @@ use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
 use crate::error::{Error, Result};
 use crate::secret_values::SecretValues;
-use crate::sync::lock;
+use crate::sync::{lock, run_blocking};
 use crate::task_runner::TaskQueue;
 
 /// The state of the window as of now, published to handles and editors.
@@ -40,11 +41,22 @@ pub struct PublishedState {
     pub unverified: Option<String>,
     /// How the last window exited, unless it was stopped.
     pub exit: Option<WindowExit>,
+    /// When the running build is ended, if no call waits for it.
+    pub unattended_until: Option<tokio::time::Instant>,
     /// What a user should know.
     pub notes: Vec<String>,
 }
 
 impl PublishedState {
+    /// That the build runs on without a caller, in one sentence; `None`: it does not.
+    pub fn describe_unattended(&self) -> Option<String> {
+        let left = self.unattended_until?.saturating_duration_since(tokio::time::Instant::now());
+        Some(format!(
+            "the build runs on without a caller, for another {} s: `tether start` waits for it, `tether stop` ends it",
+            left.as_secs()
+        ))
+    }
+
     /// Whether the supervisor must keep running: a window runs, or an operation does.
     pub fn needs_supervisor(&self) -> bool {
         self.window.is_some() || self.phase.is_busy()
@@ -81,7 +93,9 @@ pub struct WindowContext {
     pub replacement_blocker: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     /// Whether new extension hosts wait for their debug sessions: see [`super::launch::HostHold`].
     pub holds_new_hosts: AtomicBool,
-    /// The clean-ups after windows that exited by themselves.
+    /// What the running build is made from.
+    pub build_sources: Mutex<Option<Arc<BuildSources>>>,
+    /// The clean-ups after windows that exited by themselves. Always closed, so that they can be waited for.
     pub exit_cleanups: TaskTracker,
 }
 
@@ -105,6 +119,8 @@ impl WindowContext {
         let published = watch::Sender::new(PublishedState { phase, generation, ..PublishedState::default() });
         let history = Arc::new(PageHistory::new(Some(paths.state.join("refs"))));
         let active_config = Mutex::new(ActiveConfig::load(&paths.state));
+        let exit_cleanups = TaskTracker::new();
+        exit_cleanups.close();
         WindowContext {
             paths,
             queue,
@@ -118,7 +134,8 @@ impl WindowContext {
             secrets: Mutex::default(),
             replacement_blocker: OnceLock::new(),
             holds_new_hosts: AtomicBool::new(false),
-            exit_cleanups: TaskTracker::new(),
+            build_sources: Mutex::default(),
+            exit_cleanups,
         }
     }
 
@@ -170,6 +187,18 @@ impl WindowContext {
     pub async fn set_baseline(&self, tracker: &Arc<ChangeTracker>, baseline: Arc<FileSnapshot>) {
         tracker.set_baseline(baseline).await;
         lock(&self.trackers).baseline = Some(Arc::clone(tracker));
+    }
+
+    /// Stores the files that a launch was built from, for the next supervisor.
+    pub async fn save_baseline(&self, launch_id: &str, baseline: &Arc<FileSnapshot>) -> Result<()> {
+        let (file, baseline) = (baseline_file_of(&self.paths.state, launch_id), Arc::clone(baseline));
+        run_blocking(move || baseline.save(&file)).await
+    }
+
+    /// The files that a launch was built from, if they are stored.
+    pub async fn load_baseline(&self, launch_id: &str, tracker: &ChangeTracker) -> Result<Option<FileSnapshot>> {
+        let (file, root) = (baseline_file_of(&self.paths.state, launch_id), tracker.root().to_owned());
+        run_blocking(move || FileSnapshot::load(&file, &root)).await
     }
 
     /// The tracker of the workspace with these settings; started anew when they have changed.

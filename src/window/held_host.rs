@@ -12,6 +12,7 @@ use super::identity::find_launch_listener;
 use super::launch::HostHold;
 use super::live_window::LiveWindow;
 use super::window_handle::Window;
+use crate::sync::run_blocking;
 
 /// From the moment when a host's inspector listens until it loads the hook.
 const HELD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,11 +48,9 @@ impl Window {
         if !self.context.holds_new_hosts.load(Ordering::Relaxed) || !hold.is_installed() {
             return None;
         }
-        let find = move || {
-            let port = window.verified_inspector_port().ok()??;
-            find_launch_listener(&window.session.launch_id, port).ok()
-        };
-        let pid = tokio::task::spawn_blocking(find).await.ok().flatten();
+        let port = window.verified_inspector_port().await.ok().flatten();
+        let launch_id = window.session.launch_id.clone();
+        let pid = run_blocking(move || find_launch_listener(&launch_id, port?).ok()).await;
         if let Some(pid) = pid
             && !matches!(timeout(HELD_TIMEOUT, hold.wait_until_held(pid)).await, Ok(Ok(())))
         {

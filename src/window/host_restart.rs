@@ -47,7 +47,9 @@ pub async fn follow_replaced_host(context: &WindowContext, window: &LiveWindow) 
     let page = WindowPage::At(window.page().await.ok().map(|page| page.endpoint().clone()));
     let (output, history) = (window.output().to_owned(), Arc::clone(&context.history));
     let mut renewed = LiveWindow::connect(session, window.process.clone(), page, output, history).await;
-    renewed.background_tasks = window.background_tasks.clone();
+    renewed.keep_background_tasks(window.background_tasks());
+    renewed.launched_from.clone_from(&window.launched_from);
+    renewed.contributed.clone_from(&window.contributed);
     renewed.is_host_replaced = true;
     renewed.notes = vec![format!("{}, and not by tether", renewed.describe_renewal())];
     Some(renewed)

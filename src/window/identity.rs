@@ -8,6 +8,7 @@ use std::io;
 use super::session_file::WindowSession;
 use crate::cdp;
 use crate::process::{self, LAUNCH_ID, Process};
+use crate::sync::run_blocking;
 
 /// Our window: we launched the process, and it owns its port.
 #[derive(Debug)]
@@ -67,7 +68,8 @@ impl IdentityError {
 
 /// Verifies that the session's process and port are our window's. Connects only after all other checks.
 pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, IdentityError> {
-    let process = verify_without_connecting(session)?;
+    let verified = session.clone();
+    let process = run_blocking(move || verify_without_connecting(&verified)).await?;
     let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
         Ok(endpoint) => endpoint,
         Err(_) if !process.is_alive() => return Err(IdentityError::Exited(process.pid())),

@@ -53,10 +53,13 @@ mod development_folder;
 mod extension_host_args;
 mod extension_manifest;
 mod host_hold;
+mod launch_check;
 mod node;
 mod readiness;
 mod web_extension_host;
 mod workbench_cache;
+
+use std::path::PathBuf;
 
 use tokio::sync::oneshot;
 
@@ -64,8 +67,10 @@ use self::attempt::{LaunchAttempt, OldWindowClosed};
 pub use self::attempt::{LaunchedWindow, WindowLaunchPlan};
 pub use self::browser::BROWSER_NAMES;
 pub use self::desktop_extension_host::find_desktop_vscode;
+use self::extension_host_args::ExtensionHostArgs;
 pub use self::extension_manifest::describe_missing_mains;
 pub use self::host_hold::HostHold;
+pub use self::launch_check::check_launch;
 pub use self::readiness::parse_inspector_port;
 pub use self::web_extension_host::wait_for_title;
 use super::cleanup;
@@ -126,6 +131,13 @@ async fn launch(
         Err(_) => drop(cleanup::clean_up_launch(&plan.launch_id, &plan.state_dir).await),
     }
     launched
+}
+
+/// The folders of the extensions under development that run on Node, of an Extension Development Host.
+pub fn development_folders(plan: &WindowLaunchPlan) -> Vec<PathBuf> {
+    let is_host = matches!(plan.settings.kind, Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost));
+    let args = ExtensionHostArgs::read(plan).ok().filter(|_| is_host);
+    args.map(|args| args.extensions_on_node().0).unwrap_or_default()
 }
 
 async fn launch_kind(

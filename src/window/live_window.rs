@@ -17,6 +17,7 @@ use super::launch::{HostHold, parse_inspector_port};
 use super::page::{
     ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
 };
+use super::refresh::contributed_files::ContributedFiles;
 use super::refresh::ladder::RefreshRung;
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
@@ -24,9 +25,11 @@ use super::window_exit::{self, WindowExit};
 use crate::background_tasks::BackgroundTask;
 use crate::cdp::Endpoint;
 use crate::clock::now_ms;
+use crate::config::WindowConfig;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
 use crate::secret_values::SecretValues;
+use crate::sync::{lock, run_blocking};
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
@@ -57,8 +60,13 @@ pub struct LiveWindow {
     /// Closed on drop.
     extension_host: Option<ExtensionHostConsole>,
     resources: ResourceMonitor,
-    /// The background tasks of its build that run on, such as a dev server.
-    pub background_tasks: Vec<Arc<BackgroundTask>>,
+    /// The background tasks of its build that run on, such as a dev server. They are given up when it is closed, while others
+    /// may still hold the window.
+    background_tasks: std::sync::Mutex<Vec<Arc<BackgroundTask>>>,
+    /// What it was launched or refreshed from; `None` for one that is found again.
+    pub launched_from: Option<Arc<WindowConfig>>,
+    /// What the workbench has read of its extensions; `None` for one that is found again.
+    pub contributed: Option<ContributedFiles>,
     /// What a user should know.
     pub notes: Vec<String>,
     /// How it was last brought up to date; `None` when it was started, or found again.
@@ -112,13 +120,32 @@ impl LiveWindow {
             page: Mutex::new(page.map(Arc::new)),
             history,
             resources: ResourceMonitor::default(),
-            background_tasks: Vec::new(),
+            background_tasks: std::sync::Mutex::default(),
+            launched_from: None,
+            contributed: None,
             notes: Vec::new(),
             refreshed: None,
             refresh_notes: Vec::new(),
             is_host_replaced: false,
             connected_at,
         }
+    }
+
+    /// The background tasks that run as long as it does.
+    pub fn background_tasks(&self) -> Vec<Arc<BackgroundTask>> {
+        lock(&self.background_tasks).clone()
+    }
+
+    /// Lets background tasks run as long as the window does.
+    pub fn keep_background_tasks(&self, tasks: Vec<Arc<BackgroundTask>>) {
+        *lock(&self.background_tasks) = tasks;
+    }
+
+    /// Gives its background tasks up: those that nothing else uses are stopped.
+    pub fn release_background_tasks(&self) {
+        // Dropped after the lock is.
+        let released = std::mem::take(&mut *lock(&self.background_tasks));
+        drop(released);
     }
 
     /// Why there is this window instead of the one before.
@@ -143,7 +170,7 @@ impl LiveWindow {
         if let Some(page) = slot.as_ref().filter(|page| page.wait_closed().now_or_never().is_none()) {
             return Ok(Arc::clone(page));
         }
-        let port = match self.verified_cdp_port() {
+        let port = match self.verified_cdp_port().await {
             Ok(port) => port,
             Err(error) => {
                 drop(slot);
@@ -167,23 +194,18 @@ impl LiveWindow {
     }
 
     /// The CDP port, if the window still listens on it: it may have closed it, and another program may have taken it.
-    pub fn verified_cdp_port(&self) -> Result<u16> {
-        let port = self.session.cdp_port;
-        identity::verify_tree_port(&self.process, port).map_err(|reason| foreign_port_error(port, reason))?;
-        Ok(port)
+    pub async fn verified_cdp_port(&self) -> Result<u16> {
+        let (process, port) = (self.process.clone(), self.session.cdp_port);
+        let verified = run_blocking(move || identity::verify_tree_port(&process, port)).await;
+        verified.map(|()| port).map_err(|reason| foreign_port_error(port, reason))
     }
 
     /// The port of the extension host's or Node's inspector, if a process of this launch listens on it; `None` if the
     /// window has no inspector. An extension host that was started again prints its port to the output, which may differ.
-    pub fn verified_inspector_port(&self) -> Result<Option<u16>> {
+    pub async fn verified_inspector_port(&self) -> Result<Option<u16>> {
         let Some(port) = self.session.inspector_port else { return Ok(None) };
-        let verify = |port: u16| identity::verify_launch_port(&self.session.launch_id, port);
-        let Err(reason) = verify(port) else { return Ok(Some(port)) };
-        let output = process::read_tail(&self.output, INSPECTOR_LINES).unwrap_or_default();
-        let mut printed: Vec<u16> = output.lines().rev().filter_map(parse_inspector_port).collect();
-        printed.dedup();
-        let current = printed.into_iter().filter(|printed| *printed != port).find(|printed| verify(*printed).is_ok());
-        current.map(Some).ok_or_else(|| foreign_port_error(port, reason))
+        let (launch_id, output) = (self.session.launch_id.clone(), self.output.clone());
+        run_blocking(move || find_inspector_port(&launch_id, port, &output)).await.map(Some)
     }
 
     /// Whether the page responds within `deadline`.
@@ -318,6 +340,17 @@ impl LiveWindow {
             .because(error)
             .hint("`tether status` shows how it ended; `tether start` starts it again")
     }
+}
+
+/// The inspector of a launch that is listened on: `port`, or the last one that was printed.
+fn find_inspector_port(launch_id: &str, port: u16, output: &Path) -> Result<u16> {
+    let verify = |port: u16| identity::verify_launch_port(launch_id, port);
+    let Err(reason) = verify(port) else { return Ok(port) };
+    let output = process::read_tail(output, INSPECTOR_LINES).unwrap_or_default();
+    let mut printed: Vec<u16> = output.lines().rev().filter_map(parse_inspector_port).collect();
+    printed.dedup();
+    let current = printed.into_iter().filter(|printed| *printed != port).find(|printed| verify(*printed).is_ok());
+    current.ok_or_else(|| foreign_port_error(port, reason))
 }
 
 /// Makes the extension hosts of a workbench restartable after its next load; without that, a refresh reloads the page.

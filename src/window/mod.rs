@@ -7,6 +7,7 @@
 //! | `change_feed` | notifications of changes of the state and of tracked files |
 //! | `caller` | the caller of an operation; messages to the actor |
 //! | `command_requests` | sends commands to the actor, and waits for their results |
+//! | `config_selection` | the configuration that a start selects, while it runs |
 //! | `actor` | the task that owns the window; `state` has its transitions, `operations` does the work |
 //! | `search` | the search for the window of an earlier supervisor |
 //! | `context` | the state that these share: the published state, the trackers of the window's files |
@@ -15,10 +16,13 @@
 //! | `generation` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
+//! | `unattended_build` | a build whose callers have left |
 //! | `held_host` | an extension host that waits for the debug sessions that follow it |
 //! | `host_restart` | following an extension host that was replaced in the window itself |
 //! | `live_window`, `window_exit` | a running window and its connections; how it exited |
 //! | `launch`, `launch_id` | launching each kind of window; the id and the paths of a launch |
+//! | `former_window` | the window before, started again after its replacement could not be launched |
+//! | `recorded_launch` | launches a window while the old one closes, and records both |
 //! | `pending_launch` | the record of a window that is being launched |
 //! | `session_file` | `.devtools/session.json`, with which a new supervisor finds the window again |
 //! | `identity` | verification that a session file describes our own window |
@@ -41,11 +45,12 @@ mod actor;
 mod build;
 mod build_rounds;
 mod caller;
-mod cancellation;
 mod change_feed;
 mod command_requests;
+mod config_selection;
 mod context;
 mod crash_loop;
+mod former_window;
 mod generation;
 mod held_host;
 mod host_restart;
@@ -53,11 +58,13 @@ mod live_window;
 mod operations;
 mod page_operations;
 mod pending_launch;
+mod recorded_launch;
 mod running_calls;
 mod search;
 mod server_updates;
 mod state;
 mod token_redaction;
+mod unattended_build;
 mod window_exit;
 mod window_handle;
 

@@ -4,6 +4,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `ladder` | which rungs can take up a change: a pure table |
+//! | `contributed_files` | the files that the workbench reads for an extension, and keeps |
 //! | `extension_host_restart` | restarting the extension host, proven by its process |
 //! | `host_change` | the new extension host is newer, and the old one is gone |
 //! | `page_rung` | reloading the page, proven by the document |
@@ -12,6 +13,7 @@
 //! A rung that is not proven within its deadline gives way to the next, and the result says which ones were tried. Does
 //! not build, and does not write the session file.
 
+pub mod contributed_files;
 mod extension_host_restart;
 mod host_change;
 pub mod ladder;

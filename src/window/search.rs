@@ -17,16 +17,17 @@ use tracing::{info, warn};
 use super::cleanup;
 use super::context::WindowContext;
 use super::identity::{self, IdentityError};
-use super::launch_id::{baseline_file_of, output_file_of, scratch_dir_of};
+use super::launch_id::{output_file_of, scratch_dir_of};
 use super::live_window::{LiveWindow, WindowPage};
-use super::operations::{ReplaceError, resume_launch, save_session_files, session_roots};
+use super::operations::resume_launch;
 use super::pending_launch::{PendingLaunch, load_pending_launch, remove_pending_launch};
+use super::recorded_launch::{ReplaceError, save_session_files, session_roots};
 use super::session_file::{self, SessionFileError, WindowSession};
 use crate::background_tasks::WINDOW_USER;
-use crate::changes::FileSnapshot;
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::process;
+use crate::sync::run_blocking;
 use crate::workspace_dir::UnusableFile;
 
 /// The time between SIGTERM and SIGKILL of a swept process.
@@ -78,8 +79,21 @@ pub async fn find_earlier_window(context: &WindowContext) -> SearchResult {
         _ => result,
     };
     remove_pending_launch(&context.paths.state);
+    drop_interrupted_selection(context);
     info!("{SEARCH_ENDED}");
     result
+}
+
+/// A configuration whose start an earlier supervisor did not finish is not selected any more.
+fn drop_interrupted_selection(context: &WindowContext) {
+    let dropped = context.update_active_config(|active| {
+        if active.selected.is_some() && active.selected != active.running {
+            active.selected.clone_from(&active.running);
+        }
+    });
+    if let Err(error) = dropped {
+        warn!("{error}");
+    }
 }
 
 /// Closes the old window, if it still runs, and launches the new one.
@@ -88,11 +102,11 @@ async fn finish_launch(context: &WindowContext, result: SearchResult, pending: P
     let old = if let SearchResult::Found(old) = result { Some(old) } else { None };
     match resume_launch(context, old, pending).await {
         Ok(window) => SearchResult::Found(Arc::new(window)),
-        Err(ReplaceError { error, old_window }) => {
+        Err(ReplaceError { error, window }) => {
             warn!("{error}");
             let note = format!("the supervisor before exited while it launched a window, and {error}");
             context.published.send_modify(|published| published.notes.push(note));
-            old_window.map_or(SearchResult::NoWindow, SearchResult::Found)
+            window.map_or(SearchResult::NoWindow, SearchResult::Found)
         }
     }
 }
@@ -122,7 +136,8 @@ async fn search_session_files(context: &WindowContext) -> SearchResult {
     }
     if !unusable.is_empty() && !is_refuted {
         // Without a file that is of use, the processes themselves decide.
-        match find_running_launches(&context.paths.state) {
+        let state = context.paths.state.clone();
+        match run_blocking(move || find_running_launches(&state)).await {
             Ok(launches) if launches.is_empty() => {}
             Ok(launches) => undecided.extend(
                 unusable
@@ -183,7 +198,7 @@ async fn reconnect(
         LiveWindow::connect(session, process, WindowPage::At(endpoint), output, Arc::clone(&context.history)).await;
     window.reconnected = true;
     window.notes.extend(notes);
-    window.background_tasks = context.queue.background.recovered_tasks(WINDOW_USER);
+    window.keep_background_tasks(context.queue.background.recovered_tasks(WINDOW_USER));
     match restore_baseline(context, &window).await {
         Ok(()) => info!(pid = window.session.electron_pid, "reconnected"),
         Err(error) => window.notes.push(format!("its files cannot be compared: {error}")),
@@ -217,8 +232,7 @@ fn find_running_launches(state_dir: &Path) -> Result<String> {
 /// the start of the window count as changed.
 pub async fn restore_baseline(context: &WindowContext, window: &LiveWindow) -> Result<()> {
     let tracker = context.tracker_for(&context.read_tracking_config()?)?;
-    let file = baseline_file_of(&context.paths.state, &window.session.launch_id);
-    let stored = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
+    let stored = context.load_baseline(&window.session.launch_id, &tracker).await.unwrap_or_else(|error| {
         warn!("{error}");
         None
     });

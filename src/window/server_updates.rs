@@ -2,14 +2,14 @@
 //!
 //! Does not depend on how a server tells its page: [`super::page`] does.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::launch_id::baseline_file_of;
 use super::live_window::{LiveWindow, format_server_error};
 use super::page::{UpdateOutcome, follow_server_update};
 use super::window_handle::Window;
-use crate::changes::{ChangeReport, FileChange};
+use crate::changes::ChangeReport;
+use crate::clock::monotonic_ms;
 use crate::config::{StepCompletion, WindowConfig};
 use crate::error::Result;
 
@@ -17,35 +17,36 @@ use crate::error::Result;
 const COMMAND_FILES: &[&str] = &["devtools.toml", "package.json", ".vscode/launch.json", ".vscode/tasks.json"];
 
 impl Window {
-    /// Whether the dev server of a window updates its page after these changes: it runs, nothing else is built before a
-    /// launch, and the page is connected to it.
+    /// Whether the dev server of a window updates its page after these changes.
     pub(super) async fn is_updated_by_server(&self, window: &LiveWindow, check: &ChangeReport) -> bool {
-        let decides_commands = |change: &FileChange| COMMAND_FILES.iter().any(|file| change.path == Path::new(file));
-        let is_complete = check.changed.len() == check.total;
-        let servers = || window.background_tasks.iter().filter(|task| task.process.is_alive());
-        if !is_complete || check.changed.iter().any(decides_commands) || servers().next().is_none() {
-            return false;
-        }
+        let tasks = window.background_tasks();
+        let servers = || tasks.iter().filter(|task| task.process.is_alive());
         let Ok(config) = self.context.read_config() else { return false };
-        runs_only_servers(&config)
-            && (servers().any(|task| task.address.get().is_some())
-                || window.page().await.is_ok_and(|page| page.has_server_channel()))
+        let mut facts = ServerFacts {
+            lists_all_changes: check.changed.len() == check.total,
+            changed: check.changed.iter().map(|change| change.path.clone()).collect(),
+            runs: servers().next().is_some(),
+            runs_only_servers: runs_only_servers(&config),
+            has_same_settings: has_same_settings(window, config),
+            is_connected: servers().any(|task| task.address.get().is_some()),
+        };
+        if !facts.is_connected && (ServerFacts { is_connected: true, ..facts.clone() }).updates_page() {
+            facts.is_connected = window.page().await.is_ok_and(|page| page.has_server_channel());
+        }
+        facts.updates_page()
     }
 
     /// Lets the dev server's update of the page end, and compares the files with those of now from then on. Returns what
-    /// has come of the change `newest`, described as `because`.
-    pub(super) async fn follow_dev_server(
-        &self,
-        window: &Arc<LiveWindow>,
-        newest: &FileChange,
-        because: &str,
-    ) -> Result<String> {
+    /// has come of the change that is described as `because`.
+    pub(super) async fn follow_dev_server(&self, window: &Arc<LiveWindow>, because: &str) -> Result<String> {
         let tracker = self.tracker()?;
         let files = tracker.take_snapshot().await?;
-        let outcome = follow_server_update(&*window.page().await?, newest.modified_at_ms).await?;
+        // After the snapshot: an update for what has changed since is not one for these files.
+        let since = tracker.last_noticed().await?.unwrap_or_else(monotonic_ms);
+        let outcome = follow_server_update(&*window.page().await?, since).await?;
         let is_current = self.watch().borrow().window.as_ref().is_some_and(|now| Arc::ptr_eq(now, window));
         if is_current {
-            files.save(&baseline_file_of(&self.context.paths.state, &window.session.launch_id))?;
+            self.context.save_baseline(&window.session.launch_id, &files).await?;
             self.context.set_baseline(&tracker, files).await;
         }
         Ok(match outcome {
@@ -63,8 +64,75 @@ impl Window {
     }
 }
 
+/// What decides whether a dev server alone takes up a change.
+#[derive(Clone, Debug)]
+struct ServerFacts {
+    /// Whether `changed` has all changes.
+    lists_all_changes: bool,
+    /// Relative to the tracked folder.
+    changed: Vec<PathBuf>,
+    /// Whether a server of the window runs.
+    runs: bool,
+    /// Whether nothing else is built before a launch.
+    runs_only_servers: bool,
+    /// Whether the window would be launched, and its server started, as they were.
+    has_same_settings: bool,
+    /// Whether the page is the server's, or has a connection to it.
+    is_connected: bool,
+}
+
+impl ServerFacts {
+    fn updates_page(&self) -> bool {
+        let ServerFacts { lists_all_changes, changed, runs, runs_only_servers, has_same_settings, is_connected } = self;
+        let decides_commands = |path: &PathBuf| COMMAND_FILES.iter().any(|file| path == Path::new(file));
+        let changes_code = *lists_all_changes && !changed.iter().any(decides_commands);
+        changes_code && *runs && *runs_only_servers && *has_same_settings && *is_connected
+    }
+}
+
+/// Also by what is in no tracked file, such as a file of environment variables. It is not known of a window that is found again.
+fn has_same_settings(window: &LiveWindow, config: WindowConfig) -> bool {
+    let Some(from) = &window.launched_from else { return true };
+    let config = config.with_environment_values();
+    from.configuration == config.configuration
+        && from.window == config.window
+        && from.consent_lines() == config.consent_lines()
+}
+
 /// Whether nothing ends before a launch that a change would have to be built with.
 fn runs_only_servers(config: &WindowConfig) -> bool {
     let steps = &config.build.steps;
     !steps.is_empty() && !steps.iter().any(|step| matches!(step.completion, StepCompletion::OnExit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_left_to_the_server_only_if_everything_that_decides_it_speaks_for_that() {
+        let facts = || ServerFacts {
+            lists_all_changes: true,
+            changed: vec!["src/app.js".into(), "sub/package.json".into()],
+            runs: true,
+            runs_only_servers: true,
+            has_same_settings: true,
+            is_connected: true,
+        };
+        assert!(facts().updates_page());
+        let with_file = |file: &str| ServerFacts { changed: vec!["src/app.js".into(), file.into()], ..facts() };
+        for (input, changed) in [
+            ("more changes than are listed", ServerFacts { lists_all_changes: false, ..facts() }),
+            ("the server has exited", ServerFacts { runs: false, ..facts() }),
+            ("a build step", ServerFacts { runs_only_servers: false, ..facts() }),
+            ("other settings", ServerFacts { has_same_settings: false, ..facts() }),
+            ("no connection to the page", ServerFacts { is_connected: false, ..facts() }),
+            ("devtools.toml", with_file("devtools.toml")),
+            ("package.json", with_file("package.json")),
+            ("launch.json", with_file(".vscode/launch.json")),
+            ("tasks.json", with_file(".vscode/tasks.json")),
+        ] {
+            assert!(!changed.updates_page(), "{input}");
+        }
+    }
 }

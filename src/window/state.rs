@@ -65,8 +65,8 @@ pub enum WindowInput {
     LaunchFinished { ok: bool },
     /// The search found a window that cannot be verified.
     SearchUndecided,
-    /// The replacement failed before the old window was touched.
-    OldWindowKept,
+    /// The replacement failed, and a window runs: the old one, or one like it that was started again.
+    WindowKept,
     /// The window is closed.
     CloseFinished,
     /// The window's process has exited without being stopped.
@@ -132,7 +132,7 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
         // A launch or a close is not aborted: it takes only seconds.
         (_, I::Cancelled) => (None, E::Nothing),
 
-        (P::Starting, I::LaunchFinished { ok: true } | I::OldWindowKept) => (Some(P::Running), E::RespondToWaiters),
+        (P::Starting, I::LaunchFinished { ok: true } | I::WindowKept) => (Some(P::Running), E::RespondToWaiters),
         (P::Starting, I::LaunchFinished { ok: false }) => (Some(P::Absent), E::RespondToWaiters),
 
         (P::Running, I::Start { .. }) => (None, E::Respond),
@@ -152,7 +152,7 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
             | I::LaunchFinished { .. }
             | I::SearchUndecided
             | I::ReplacementHeld
-            | I::OldWindowKept
+            | I::WindowKept
             | I::CloseFinished
             | I::WindowExited,
         ) => (None, E::Nothing),
@@ -195,7 +195,7 @@ mod tests {
         check(old, I::WindowExited, new, E::ReapAfterExit);
         check(new, I::BuildFinished { ok: true }, P::Starting, E::Launch);
         check(P::Starting, I::LaunchFinished { ok: true }, P::Running, E::RespondToWaiters);
-        check(P::Starting, I::OldWindowKept, P::Running, E::RespondToWaiters);
+        check(P::Starting, I::WindowKept, P::Running, E::RespondToWaiters);
         check(P::Starting, I::Stop, P::Stopping, E::Close);
         check(P::Stopping, I::Start { build: true }, P::Stopping, E::Defer);
         check(P::Stopping, I::CloseFinished, P::Absent, E::RespondToWaiters);
@@ -240,7 +240,7 @@ mod tests {
                 I::LaunchFinished { ok: false },
                 I::SearchUndecided,
                 I::ReplacementHeld,
-                I::OldWindowKept,
+                I::WindowKept,
                 I::CloseFinished,
                 I::WindowExited,
             ] {

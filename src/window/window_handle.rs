@@ -12,8 +12,10 @@ use tracing::warn;
 
 use super::actor::WindowActor;
 use super::caller::{ActorMessage, Caller, CommandOrigin, OperationOutcome};
+use super::config_selection::ConfigSelection;
 use super::context::{PublishedState, WindowContext, WindowPaths};
 use super::live_window::LiveWindow;
+use super::operations::wait_for_stopped_tasks;
 use super::running_calls::RunningCallGuard;
 use super::search::{self, unverified_error};
 use super::state::{WindowInput, WindowPhase};
@@ -79,38 +81,6 @@ pub(super) struct FreshWindow {
     pub stale_note: Option<String>,
 }
 
-/// The selection of a configuration by a call that may fail or be cancelled: on drop the former one is selected again,
-/// unless this one is kept, or its window is being launched.
-struct ConfigSelection<'a> {
-    context: &'a WindowContext,
-    selected: Option<String>,
-    before: Option<String>,
-    is_kept: bool,
-}
-
-impl ConfigSelection<'_> {
-    fn keep(mut self) {
-        self.is_kept = true;
-    }
-}
-
-impl Drop for ConfigSelection<'_> {
-    fn drop(&mut self) {
-        if self.is_kept || self.context.published.borrow().phase == WindowPhase::Starting {
-            return;
-        }
-        let restored = self.context.update_active_config(|active| {
-            // Another call may have selected another one, and the window may run from this one.
-            if active.selected == self.selected && active.running != self.selected {
-                active.selected = self.before.take();
-            }
-        });
-        if let Err(error) = restored {
-            warn!("{error}");
-        }
-    }
-}
-
 /// A handle to the window of a workspace.
 #[derive(Clone)]
 pub struct Window {
@@ -155,7 +125,7 @@ impl Window {
             return WindowInspection { published, check: None, responsive: true, notes };
         };
         let (check, responsive) = tokio::join!(self.compare_files(), window.is_responsive(PING_TIMEOUT));
-        let mut notes: Vec<String> = window.background_tasks.iter().filter_map(|it| it.describe_exit()).collect();
+        let mut notes: Vec<String> = window.background_tasks().iter().filter_map(|it| it.describe_exit()).collect();
         notes.extend(window.describe_unloaded_extensions());
         notes.extend(window.describe_server_error());
         let check = check.map_err(|error| notes.push(error.to_string())).ok();
@@ -204,6 +174,8 @@ impl Window {
         rebuild: RebuildPolicy,
         caller: &dyn Caller,
     ) -> Result<OperationOutcome> {
+        // The search may select a configuration.
+        self.wait_for_search().await;
         let selection = config.map(|name| self.select_config(name)).transpose()?;
         let build = rebuild != RebuildPolicy::Never && self.has_build()?;
         self.search_again_if_unverified(caller).await?;
@@ -212,29 +184,23 @@ impl Window {
         let is_running = self.wait_for_search().await.window.is_some();
         let replace = rebuild == RebuildPolicy::Always || (config.is_some() && self.is_other_config_selected());
         let origin = rebuild.command_origin();
+        let selection = selection.as_ref();
         let outcome = match is_running && replace {
-            true => self.run_restart(build, origin, caller).await?,
-            false => self.run_command(WindowInput::Start { build }, origin, caller).await?,
+            true => self.run_restart(build, (origin, selection), caller).await?,
+            false => self.run_command(WindowInput::Start { build }, (origin, selection), caller).await?,
         };
         // The command may have joined an operation that began before the configuration was selected.
-        let outcome = match config.is_some() && self.is_other_config_selected() {
-            true => self.run_restart(build, CommandOrigin::Requested, caller).await?,
-            false => outcome,
-        };
-        if let Some(selection) = selection {
-            selection.keep();
+        match config.is_some() && self.is_other_config_selected() {
+            true => self.run_restart(build, (CommandOrigin::Requested, selection), caller).await,
+            false => Ok(outcome),
         }
-        Ok(outcome)
     }
 
-    /// Selects a configuration that exists, and whose commands the user trusts; until it is kept, only for this call.
-    fn select_config(&self, name: &str) -> Result<ConfigSelection<'_>> {
+    /// Selects a configuration that exists, and whose commands the user trusts, until the start has failed.
+    fn select_config(&self, name: &str) -> Result<Arc<ConfigSelection>> {
         let config = WindowConfig::resolve(&self.context.paths.workspace, Some(name))?;
         WorkspaceCommands::of_window(&config).require_consent()?;
-        let before = self.context.active_config().selected;
-        let selected = Some(name.to_owned());
-        self.context.update_active_config(|active| active.selected.clone_from(&selected))?;
-        Ok(ConfigSelection { context: &self.context, selected, before, is_kept: false })
+        ConfigSelection::select(&self.context, name)
     }
 
     fn is_other_config_selected(&self) -> bool {
@@ -256,17 +222,17 @@ impl Window {
                     Some(window) => {
                         self.compare_files().await?.stale
                             || published.last_build.is_some_and(|build| !build.ok)
-                            || window.background_tasks.iter().any(|task| !task.process.is_alive())
+                            || window.background_tasks().iter().any(|task| !task.process.is_alive())
                     }
                 },
             };
-        self.run_restart(build, rebuild.command_origin(), caller).await
+        self.run_restart(build, (rebuild.command_origin(), None), caller).await
     }
 
     /// Searches again for a window of an earlier supervisor that could not be verified; an error if it still cannot be.
     async fn search_again_if_unverified(&self, caller: &dyn Caller) -> Result<()> {
         if self.wait_for_search().await.phase == WindowPhase::Unverified {
-            self.run_command(WindowInput::Search, CommandOrigin::Requested, caller).await?;
+            self.run_command(WindowInput::Search, (CommandOrigin::Requested, None), caller).await?;
         }
         Ok(())
     }
@@ -274,7 +240,9 @@ impl Window {
     /// Closes the window and all its processes, and forgets the selected configuration.
     pub async fn stop(&self, caller: &dyn Caller) -> Result<OperationOutcome> {
         self.wait_for_search().await;
-        let outcome = self.run_command(WindowInput::Stop, CommandOrigin::Requested, caller).await?;
+        let outcome = self.run_command(WindowInput::Stop, (CommandOrigin::Requested, None), caller).await?;
+        // Those of a window that had exited before.
+        wait_for_stopped_tasks(&self.context).await?;
         self.context.update_active_config(|active| *active = ActiveConfig::default())?;
         Ok(outcome)
     }
@@ -319,7 +287,7 @@ impl Window {
             let because = describe_change(&newest);
             let held_note = |why: &str| format!("stale: {because}, and the window was not relaunched, since {why}");
             if self.is_updated_by_server(&fresh.window, &check).await && self.context.replacement_blocker().is_none() {
-                fresh.stale_note = Some(self.follow_dev_server(&fresh.window, &newest, &because).await?);
+                fresh.stale_note = Some(self.follow_dev_server(&fresh.window, &because).await?);
                 return Ok(fresh);
             }
             if let Some(why) = self.context.replacement_blocker() {
@@ -327,7 +295,7 @@ impl Window {
                 return Ok(fresh);
             }
             let input = WindowInput::Restart { build: self.has_build()? };
-            let outcome = self.run_command(input, CommandOrigin::Automatic, caller).await?;
+            let outcome = self.run_command(input, (CommandOrigin::Automatic, None), caller).await?;
             if let Some(why) = outcome.held {
                 fresh.stale_note = Some(format!("{}; the finished build is kept", held_note(&why)));
                 return Ok(fresh);
@@ -339,18 +307,13 @@ impl Window {
 
     /// Waits until no operation runs.
     async fn wait_until_idle(&self, caller: &dyn Caller) -> PublishedState {
-        let mut watch = self.watch();
         loop {
-            let published = watch.borrow_and_update().clone();
-            if !published.phase.is_busy() {
+            let published = self.context.published.borrow().clone();
+            if !published.phase.is_busy() || self.actor.is_closed() {
                 return published;
             }
-            if let Some(progress) = &published.progress {
-                caller.report_progress(progress);
-            }
-            if watch.changed().await.is_err() {
-                return published;
-            }
+            // Joins the operation, so that it has a caller; its failure is none of this one.
+            let _ = self.run_command(WindowInput::Search, (CommandOrigin::Automatic, None), caller).await;
         }
     }
 
@@ -363,6 +326,14 @@ impl Window {
         };
         let problems = self.tracker()?.problems().iter().map(ToString::to_string).collect();
         Ok(FileChanges { check, problems, generation: published.generation })
+    }
+
+    /// Whether a file was written since this time, epoch milliseconds; also if that cannot be found out. Removed files are not
+    /// noticed.
+    pub async fn has_changed_since(&self, since_ms: u64) -> bool {
+        let Ok(tracker) = self.tracker() else { return true };
+        let Ok(now) = tracker.take_snapshot().await else { return true };
+        !now.changed_paths(&now.as_of(since_ms)).is_empty()
     }
 
     /// Which change makes the window stale: "src/a.ts was modified". `None`: it is not, or that is not known.
@@ -390,7 +361,6 @@ impl Window {
 
     /// Closes the CDP connection; the window keeps running. Waits for the clean-ups after windows that exited.
     pub async fn disconnect(&self) {
-        self.context.exit_cleanups.close();
         self.context.exit_cleanups.wait().await;
         let window = self.context.published.borrow().window.clone();
         if let Some(window) = window {

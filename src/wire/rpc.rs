@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 over a pair of byte streams, in both directions.
 //!
-//! Matches responses to calls. Two methods are handled here, LSP's `$/cancelRequest` (`{id}`) and `$/progress`
-//! (`{id, value}`), both about a request. Does not depend on the meaning of any other method.
+//! Matches responses to calls. Two methods are handled here, LSP's `$/cancelRequest` (`{id}`, and with `reason: "interrupt"`
+//! of a user's Ctrl-C) and `$/progress` (`{id, value}`), both about a request. Does not depend on the meaning of any other method.
 //! Source: <https://www.jsonrpc.org/specification>
 //!
 //! ```text
@@ -11,6 +11,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -29,6 +30,8 @@ use crate::error::{Error, ErrorData};
 /// JSON-RPC 2.0: what was received is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
+/// The reason of a cancel that a user's Ctrl-C has caused.
+const INTERRUPT: &str = "interrupt";
 /// Messages that are queued for one peer; past that, a sender waits.
 const MAX_OUTGOING: usize = 256;
 /// Requests and notifications of one peer that are not handled yet. Past that, nothing more is read until a request is
@@ -67,6 +70,8 @@ pub enum RpcIncoming {
     /// The sender of request `id` no longer waits for its response.
     Cancel {
         id: RpcId,
+        /// The user gives up what the request has started, too.
+        interrupt: bool,
     },
 }
 
@@ -100,6 +105,8 @@ type RpcResult = Result<Value, CallError>;
 #[derive(Clone)]
 pub struct RpcPeer {
     outbox: mpsc::Sender<Bytes>,
+    /// Whether the user gives up what our calls have started.
+    interrupted: Arc<AtomicBool>,
     pending: Arc<PendingRequests<RpcResult, ProgressSender>>,
 }
 
@@ -113,7 +120,10 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.request.forget() {
-            let params = json!({"id": self.request.id()});
+            let mut params = json!({"id": self.request.id()});
+            if self.peer.interrupted.load(Ordering::Relaxed) {
+                params["reason"] = INTERRUPT.into();
+            }
             let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params});
             self.peer.send_detached(Bytes::from(cancel.to_string()));
         }
@@ -139,6 +149,12 @@ impl RpcPeer {
         let mut call = CancelOnDrop { request, peer: self };
         self.send(&message).await?;
         call.request.response().await?
+    }
+
+    /// From now on, a call that is dropped also ends what it has started, such as a build, unless others wait for it: the user
+    /// has interrupted it. Otherwise only its result is not waited for.
+    pub fn interrupt_calls(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
     }
 
     /// Whether the connection has ended: a call would fail without being sent.
@@ -218,7 +234,7 @@ where
 {
     let (outbox, outgoing) = mpsc::channel(MAX_OUTGOING);
     let (inbox, incoming) = mpsc::channel(MAX_INCOMING);
-    let peer = RpcPeer { outbox, pending: Arc::default() };
+    let peer = RpcPeer { outbox, interrupted: Arc::default(), pending: Arc::default() };
     let driven = peer.clone();
     let driver = async move {
         let reason = tokio::select! {
@@ -279,9 +295,10 @@ async fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcI
             forward_progress(&message.params, peer);
             return None;
         }
-        (None, Some(method)) if method == "$/cancelRequest" => {
-            RpcIncoming::Cancel { id: serde_json::from_value(message.params.get("id")?.clone()).ok()? }
-        }
+        (None, Some(method)) if method == "$/cancelRequest" => RpcIncoming::Cancel {
+            id: serde_json::from_value(message.params.get("id")?.clone()).ok()?,
+            interrupt: message.params.get("reason").and_then(Value::as_str) == Some(INTERRUPT),
+        },
         (None, Some(method)) => {
             let _ = inbox.try_send(RpcIncoming::Notification { method, params: message.params });
             return None;
@@ -377,7 +394,7 @@ mod tests {
                 request = requests.recv() => assert!(matches!(request, Some(RpcIncoming::Request { .. }))),
             }
         }
-        let Some(RpcIncoming::Cancel { id }) = requests.recv().await else { panic!("no cancel") };
+        let Some(RpcIncoming::Cancel { id, interrupt: false }) = requests.recv().await else { panic!("no cancel") };
         responder.respond(&id, Ok(Value::Null)).await.unwrap();
         let next = tokio::spawn(async move { caller.call("next", &Value::Null).await });
         let Some(RpcIncoming::Request { id, .. }) = requests.recv().await else { panic!("no request") };

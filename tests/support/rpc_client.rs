@@ -39,6 +39,12 @@ impl RpcClient {
         self.write(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
     }
 
+    /// Cancels a request as the command line does at Ctrl-C.
+    pub fn interrupt(&mut self, id: u64) {
+        let params = json!({"id": id, "reason": "interrupt"});
+        self.write(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params}));
+    }
+
     fn write(&mut self, message: &Value) {
         let body = message.to_string();
         let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());

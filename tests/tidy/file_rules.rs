@@ -13,9 +13,9 @@ const LONGEST: usize = 500;
 const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
     ("src/adapters/node/module_announcements.rs", "nothing tells that Node's own start has ended"),
-    ("src/background_tasks/server_address.rs", "nothing tells that somebody listens on a port"),
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
+    ("src/process/process_handle.rs", "nothing tells that a process was reaped by its parent"),
     ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),

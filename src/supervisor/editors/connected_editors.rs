@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::TimedOut);
         assert!(error.to_string().contains("startDebugSession was not answered by nvim"), "{error}");
         let Some(RpcIncoming::Request { id, .. }) = incoming.recv().await else { panic!("no request") };
-        assert!(matches!(incoming.recv().await, Some(RpcIncoming::Cancel { id: cancelled }) if cancelled == id));
+        assert!(matches!(incoming.recv().await, Some(RpcIncoming::Cancel { id: cancelled, .. }) if cancelled == id));
         theirs.respond(&id, Ok(json!(1))).await.unwrap();
         let next = tokio::spawn(async move { nvim.send_request("next", &json!({}), Duration::from_secs(5)).await });
         let Some(RpcIncoming::Request { id, .. }) = incoming.recv().await else { panic!("no request") };

@@ -36,7 +36,13 @@ pub async fn window_status(context: &SupervisorContext) -> WindowStatus {
         stale,
         changes: check.iter().flat_map(|check| &check.changed).take(MAX_STATUS_CHANGES).map(changed_file).collect(),
         sessions: context.sessions.active_sessions().into_iter().map(|it| it.id).collect(),
-        notes: known.notes.into_iter().chain(notes).chain(context.replacement_note()).collect(),
+        notes: known
+            .notes
+            .into_iter()
+            .chain(context.queue.describe_unattended())
+            .chain(notes)
+            .chain(context.replacement_note())
+            .collect(),
         ..known
     }
 }
@@ -80,7 +86,13 @@ fn known_window_status(published: &PublishedState) -> WindowStatus {
             console: exit.console.clone(),
             output: exit.output.clone(),
         }),
-        notes: published.progress.iter().chain(&published.notes).cloned().collect(),
+        notes: published
+            .progress
+            .iter()
+            .cloned()
+            .chain(published.describe_unattended())
+            .chain(published.notes.iter().cloned())
+            .collect(),
         ..WindowStatus::default()
     }
 }

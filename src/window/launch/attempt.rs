@@ -41,6 +41,45 @@ pub struct WindowLaunchPlan {
     pub holds_hosts: bool,
 }
 
+impl WindowLaunchPlan {
+    /// Resolves a path of the settings against the workspace.
+    pub fn resolve_path(&self, path: &Path) -> PathBuf {
+        self.workspace.join(path)
+    }
+
+    /// The folder in which the programs run.
+    pub fn working_folder(&self) -> PathBuf {
+        self.settings.cwd.as_deref().map_or(self.workspace.clone(), |cwd| self.resolve_path(cwd))
+    }
+
+    /// The environment of all programs of this launch.
+    pub fn environment(&self) -> BTreeMap<OsString, OsString> {
+        let mut environment = environment_of(&self.settings);
+        environment.insert(LAUNCH_ID.into(), self.launch_id.clone().into());
+        environment
+    }
+
+    /// The first of these programs on the PATH of the launched programs.
+    pub fn find_on_path(&self, names: &[&str]) -> Option<PathBuf> {
+        tools::find_on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
+    }
+
+    /// The program of a setting: a path, or a name in `node_modules/.bin` or on the PATH of the launched programs.
+    /// `name` is the setting's, and `doing` begins the error.
+    pub fn find_program(&self, name: &str, setting: &Path, doing: &str) -> Result<PathBuf> {
+        let environment = self.environment();
+        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let program = resolve_program(&self.workspace, setting, path);
+        program.ok_or_else(|| {
+            Error::new(ErrorKind::MissingTool, format!("{doing} {}", self.resolve_path(setting).display()))
+                .because("there is no such program")
+                .hint(format!(
+                    "correct `{name}` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json"
+                ))
+        })
+    }
+}
+
 /// A window that was launched and can be connected to.
 #[derive(Debug)]
 pub struct LaunchedWindow {
@@ -133,50 +172,18 @@ impl<'a> LaunchAttempt<'a> {
         repeat_while_busy(|| PageConnection::open_endpoint(endpoint.clone(), Arc::clone(&self.plan.history))).await
     }
 
-    /// Resolves a path of the settings against the workspace.
-    pub fn resolve_path(&self, path: &Path) -> PathBuf {
-        self.plan.workspace.join(path)
-    }
-
     /// The folder of the `profile` setting; without one, a folder that is removed with the window.
     pub fn profile_dir(&self, name: &str) -> PathBuf {
-        let kept = self.plan.settings.profile.as_deref().map(|kept| self.resolve_path(kept));
+        let kept = self.plan.settings.profile.as_deref().map(|kept| self.plan.resolve_path(kept));
         kept.unwrap_or_else(|| self.scratch.join(name))
-    }
-
-    /// The environment of all programs of this launch.
-    pub fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut environment = environment_of(&self.plan.settings);
-        environment.insert(LAUNCH_ID.into(), self.plan.launch_id.clone().into());
-        environment
-    }
-
-    /// The first of these programs on the PATH of the launched programs.
-    pub fn find_on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        tools::find_on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
-    }
-
-    /// The program of a setting: a path, or a name in `node_modules/.bin` or on the PATH of the launched programs.
-    /// `name` is the setting's, and `doing` begins the error.
-    pub fn find_program(&self, name: &str, setting: &Path, doing: &str) -> Result<PathBuf> {
-        let environment = self.environment();
-        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-        let program = resolve_program(&self.plan.workspace, setting, path);
-        program.ok_or_else(|| {
-            Error::new(ErrorKind::MissingTool, format!("{doing} {}", self.resolve_path(setting).display()))
-                .because("there is no such program")
-                .hint(format!(
-                    "correct `{name}` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json"
-                ))
-        })
     }
 
     /// Starts a program of this launch in the workspace, or in the folder of the `cwd` setting.
     pub fn spawn(&self, name: &str, argv: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<StartedProgram<'_>> {
         let process = process::spawn_detached(&DetachedCommand {
             argv: argv.into_iter().map(|word| word.as_ref().to_owned()).collect(),
-            cwd: self.plan.settings.cwd.as_deref().map_or(self.plan.workspace.clone(), |cwd| self.resolve_path(cwd)),
-            env: self.environment(),
+            cwd: self.plan.working_folder(),
+            env: self.plan.environment(),
             output: self.output.clone(),
         })?;
         lock(&self.started).push(process.clone());

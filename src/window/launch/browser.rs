@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::attempt::{
-    LaunchAttempt, LaunchedWindow, OldWindowClosed, StartedProgram, create_private_dir, flag_with_path,
+    LaunchAttempt, LaunchedWindow, OldWindowClosed, StartedProgram, WindowLaunchPlan, create_private_dir,
+    flag_with_path,
 };
 use crate::bounded_file::{self, Links};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -141,7 +142,7 @@ pub async fn start_browser<'a>(
     flags.extend(args.iter().map(OsString::from));
     // Last: of several, Chromium takes the last.
     flags.push(disable_features(&[DISABLED_FEATURES, kind.disabled_features].concat(), args).into());
-    let program = find_browser(attempt)?;
+    let program = find_browser(attempt.plan)?;
     let profile = prepare_profile(attempt)?;
     attempt.report_progress("starting the browser");
     let browser = attempt.spawn("the browser", command_line(attempt, &program, &profile, flags, url))?;
@@ -153,7 +154,8 @@ pub async fn start_browser<'a>(
     Ok((browser, LaunchedWindow { user_data_dir: Some(profile), ..launched }))
 }
 
-fn check_url(url: &str) -> Result<()> {
+/// Errors: the browser would take it for something else.
+pub(super) fn check_url(url: &str) -> Result<()> {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| !scheme.is_empty());
     // The browser would take anything else for a flag or a search.
     if scheme.is_some_and(|scheme| {
@@ -167,7 +169,7 @@ fn check_url(url: &str) -> Result<()> {
 }
 
 /// Rejects the flags that we set: with other values, we would wait for a port that is never written.
-fn check_args(args: &[String]) -> Result<()> {
+pub(super) fn check_args(args: &[String]) -> Result<()> {
     let reserved = ["--user-data-dir", "--remote-debugging-port", "--remote-debugging-pipe"];
     match args.iter().find(|arg| reserved.iter().any(|flag| arg.starts_with(flag))) {
         None => Ok(()),
@@ -177,10 +179,11 @@ fn check_args(args: &[String]) -> Result<()> {
     }
 }
 
-fn find_browser(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    match &attempt.plan.settings.browser {
-        Some(setting) => attempt.find_program("browser", setting, "cannot start the browser"),
-        None => attempt.find_on_path(BROWSER_NAMES).ok_or_else(|| {
+/// The browser, by the settings.
+pub(super) fn find_browser(plan: &WindowLaunchPlan) -> Result<PathBuf> {
+    match &plan.settings.browser {
+        Some(setting) => plan.find_program("browser", setting, "cannot start the browser"),
+        None => plan.find_on_path(BROWSER_NAMES).ok_or_else(|| {
             Error::new(ErrorKind::MissingTool, "cannot find a Chromium to open the window in")
                 .because(format!("none of {} is on PATH", BROWSER_NAMES.join(", ")))
                 .hint("`apt-get install chromium`, or set `browser = \"/path/to/chrome\"` in devtools.toml")
@@ -223,7 +226,7 @@ fn command_line(
     let mut argv = vec![program.as_os_str().to_owned()];
     argv.extend(FLAGS.iter().map(OsString::from));
     argv.push(flag_with_path("--user-data-dir=", profile));
-    if attempt.plan.settings.headless || !has_display(&attempt.environment()) {
+    if attempt.plan.settings.headless || !has_display(&attempt.plan.environment()) {
         if !attempt.plan.settings.headless {
             attempt.report_progress("there is no display: the browser runs without a visible window");
         }

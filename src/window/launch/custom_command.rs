@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, untrusted_port_error};
+use super::attempt::{LaunchAttempt, LaunchedWindow, WindowLaunchPlan, untrusted_port_error};
 use super::readiness::wait_for_listener;
 use crate::error::{Error, ErrorContext, Result};
 use crate::window::identity::verify_tree_port;
@@ -14,17 +14,19 @@ const PLACEHOLDER: &str = "${cdpPort}";
 /// Starts the configured command.
 pub async fn launch_custom_command(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     let port = find_free_port()?;
-    let argv = command_line(attempt, port)?;
+    let argv = command_line(attempt.plan, port)?;
     attempt.report_progress(&format!("starting {}", argv[0]));
     let program = attempt.spawn(&format!("`{}`", argv[0]), &argv)?;
-    let ready = wait_for_listener(port, |port| verify_tree_port(&program.process, port).map_err(untrusted_port_error));
+    let process = program.process.clone();
+    let ready = wait_for_listener(port, move |port| verify_tree_port(&process, port).map_err(untrusted_port_error));
     let endpoint = program.wait_for("answered on its debugging port", ready).await?;
     let inspector_port = (!endpoint.is_browser).then_some(port);
     Ok(LaunchedWindow { inspector_port, ..attempt.launched_window(program.process, endpoint) })
 }
 
-fn command_line(attempt: &LaunchAttempt<'_>, port: u16) -> Result<Vec<String>> {
-    let settings = &attempt.plan.settings;
+/// The configured command with a debugging port. Errors: it has none.
+pub(super) fn command_line(plan: &WindowLaunchPlan, port: u16) -> Result<Vec<String>> {
+    let settings = &plan.settings;
     let words = settings.command.iter().chain(&settings.args);
     let argv: Vec<String> = words.map(|word| word.replace(PLACEHOLDER, &port.to_string())).collect();
     let hint =

@@ -20,8 +20,8 @@ use rustix::process::Signal;
 use tokio::time::timeout;
 
 use super::attempt::{
-    LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, environment_of, flag_with_path,
-    untrusted_port_error,
+    LaunchAttempt, LaunchedWindow, StartedProgram, WindowLaunchPlan, create_private_dir, environment_of,
+    flag_with_path, untrusted_port_error,
 };
 use super::browser::{PORT_FILE, has_display, remove_stale_file, wait_for_port_file};
 use super::custom_command::find_free_port;
@@ -32,6 +32,7 @@ use crate::cdp::Endpoint;
 use crate::config::{WEB_WORKER_KIND, WindowSettings, prepare_user_settings};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
+use crate::sync::run_blocking;
 use crate::tools;
 use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
 use crate::window::page::PageConnection;
@@ -67,8 +68,8 @@ const RESERVED_FLAGS: &[&str] = &[
 
 /// Starts VS Code, finds its main process, and waits for the workbench and the extension host.
 pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
-    let launcher = find_launcher(attempt)?;
-    let args = ExtensionHostArgs::read(attempt)?;
+    let launcher = find_launcher(attempt.plan)?;
+    let args = ExtensionHostArgs::read(attempt.plan)?;
     check_args(&args.args)?;
     let profile = VsCodeProfile::prepare(attempt)?;
     let inspector = find_free_port()?;
@@ -80,7 +81,8 @@ pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Resul
     let ready = wait_for_port_file(&profile.user);
     let waiting = started.wait_for_launched(running, "opened its debugging port", ready).await;
     let port = waiting.map_err(|error| append_vscode_log(error, &profile.user))?;
-    let process = find_main_process(attempt, &started.process, port, &profile.user)?;
+    let (launch_id, launched, user) = (attempt.plan.launch_id.clone(), started.process.clone(), profile.user.clone());
+    let process = run_blocking(move || find_main_process(&launch_id, &launched, port, &user)).await?;
     std::mem::forget(kill_on_error); // from here on it is found by its launch id
     let others = if started.process.pid() == process.pid() { Vec::new() } else { vec![started.process.clone()] };
     let vscode = StartedProgram { process, ..started };
@@ -104,9 +106,9 @@ pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Optio
 }
 
 /// The launcher, or an error that explains why there is none. Called before anything is started.
-fn find_launcher(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let setting = attempt.plan.settings.vscode.as_deref().map(|path| attempt.resolve_path(path));
-    let environment = attempt.environment();
+pub(super) fn find_launcher(plan: &WindowLaunchPlan) -> Result<PathBuf> {
+    let setting = plan.settings.vscode.as_deref().map(|path| plan.resolve_path(path));
+    let environment = plan.environment();
     let path = environment.get(OsStr::new("PATH"));
     let web = |error: Error| {
         error
@@ -126,14 +128,14 @@ fn find_launcher(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
                 .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml"),
         })
     })?;
-    if attempt.plan.settings.headless || !has_display(&environment) {
-        let reason = if attempt.plan.settings.headless { "`headless` is set" } else { "there is no display" };
+    if plan.settings.headless || !has_display(&environment) {
+        let reason = if plan.settings.headless { "`headless` is set" } else { "there is no display" };
         return Err(web(Error::usage("cannot start a desktop VS Code without a visible window").because(reason)));
     }
     Ok(launcher)
 }
 
-fn check_args(args: &[String]) -> Result<()> {
+pub(super) fn check_args(args: &[String]) -> Result<()> {
     let is_reserved = |arg: &&String| RESERVED_FLAGS.iter().any(|flag| arg.split('=').next() == Some(flag));
     match args.iter().find(is_reserved) {
         None => Ok(()),
@@ -211,13 +213,13 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: 
 
 /// The Electron main process behind the launcher: it has our launch id, owns the port, and has our user data folder on its
 /// command line.
-fn find_main_process(attempt: &LaunchAttempt<'_>, started: &Process, port: u16, user: &Path) -> Result<Process> {
+fn find_main_process(launch_id: &str, started: &Process, port: u16, user: &Path) -> Result<Process> {
     let doing = || "cannot find the process of the launched VS Code".to_owned();
-    let candidates = process::find_launch_processes(&attempt.plan.launch_id).doing(doing)?;
+    let candidates = process::find_launch_processes(launch_id).doing(doing)?;
     let pids: Vec<u32> = candidates.iter().map(Process::pid).collect();
     let owner = process::find_listener_among(port, &pids).doing(doing)?;
     let Some(owner) = owner else {
-        let reason = verify_launch_port(&attempt.plan.launch_id, port).err();
+        let reason = verify_launch_port(launch_id, port).err();
         let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
         return Err(Error::other(doing()).because(reason).hint(
             "a launcher that changes the environment (flatpak, a wrapper) hides it: set `vscode` to the real one",
@@ -248,12 +250,13 @@ async fn wait_for_workbench(
     inspector: u16,
 ) -> Result<(Option<PageConnection>, Option<u16>)> {
     let StartedProgram { attempt, process, .. } = vscode;
-    let check_owner = |port: u16| -> Result<(), IdentityError> {
-        verify_tree_port(process, port).or_else(|_| verify_launch_port(&attempt.plan.launch_id, port))
+    let (owner, launch_id) = (process.clone(), attempt.plan.launch_id.clone());
+    let check_owner = move |port: u16| -> Result<(), IdentityError> {
+        verify_tree_port(&owner, port).or_else(|_| verify_launch_port(&launch_id, port))
     };
     let within = WORKBENCH_TIMEOUT.min(attempt.deadline() / 2);
     let inspected =
-        timeout(within, wait_for_listener(inspector, |port| check_owner(port).map_err(untrusted_port_error)));
+        timeout(within, wait_for_listener(inspector, move |port| check_owner(port).map_err(untrusted_port_error)));
     let titled = timeout(within, async {
         let page = attempt.connect_to_page(endpoint).await?;
         wait_for_title(&page, within).await.map(|()| page)

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::attempt::LaunchAttempt;
+use super::attempt::WindowLaunchPlan;
 use super::extension_manifest::runs_in_web_worker;
 use crate::config::WEB_WORKER_KIND;
 use crate::error::{Error, ErrorContext, Result};
@@ -27,9 +27,9 @@ pub struct ExtensionHostArgs {
 
 impl ExtensionHostArgs {
     /// Reads the window's settings. Errors: an extension without package.json, a folder that does not exist.
-    pub fn read(attempt: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
-        let settings = &attempt.plan.settings;
-        let (mut extensions, folder, mut args) = split_args(&settings.args, &attempt.plan.workspace);
+    pub fn read(plan: &WindowLaunchPlan) -> Result<ExtensionHostArgs> {
+        let settings = &plan.settings;
+        let (mut extensions, folder, mut args) = split_args(&settings.args, &plan.workspace);
         let count = args.len();
         args.retain(|arg| arg != WEB_WORKER_KIND);
         let in_web_worker = args.len() < count;
@@ -38,9 +38,9 @@ impl ExtensionHostArgs {
             extensions.push(PathBuf::new());
         }
         let extensions =
-            extensions.iter().map(|path| check_extension(&attempt.resolve_path(path))).collect::<Result<_>>()?;
-        let folder = settings.folder.as_deref().map(|folder| attempt.resolve_path(folder)).or(folder);
-        let folder = folder.unwrap_or_else(|| attempt.plan.workspace.clone());
+            extensions.iter().map(|path| check_extension(&plan.resolve_path(path))).collect::<Result<_>>()?;
+        let folder = settings.folder.as_deref().map(|folder| plan.resolve_path(folder)).or(folder);
+        let folder = folder.unwrap_or_else(|| plan.workspace.clone());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
         Ok(ExtensionHostArgs { extensions, folder, args, in_web_worker })
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, OldWindowClosed, flag_with_path};
+use super::attempt::{LaunchAttempt, LaunchedWindow, OldWindowClosed, WindowLaunchPlan, flag_with_path};
 use super::readiness::parse_inspector_port;
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
@@ -26,8 +26,8 @@ const TURN_SCRIPT: &str = include_str!("node_turn.cjs");
 
 /// Starts Node with an inspector, and waits until its script has run up to its first wait.
 pub async fn launch_node(attempt: &LaunchAttempt<'_>, mut closed: OldWindowClosed<'_>) -> Result<LaunchedWindow> {
-    let node = find_node(attempt)?;
-    let program = find_script(attempt)?;
+    let node = find_node(attempt.plan)?;
+    let program = find_script(attempt.plan)?;
     let turn = FirstTurn::of(attempt, &node)?;
     match turn.as_ref().filter(|turn| turn.may_be_held) {
         Some(turn) => turn.hold()?,
@@ -77,7 +77,7 @@ impl FirstTurn {
     /// Written to the scratch folder; `None` where another program than Node is started, which may not know the flag, or
     /// where Node's permissions may keep it from being read.
     fn of(attempt: &LaunchAttempt<'_>, node: &Path) -> Result<Option<FirstTurn>> {
-        let environment = attempt.environment();
+        let environment = attempt.plan.environment();
         let options = environment.get(OsStr::new("NODE_OPTIONS")).map(|options| options.to_string_lossy().into_owned());
         let flags = &attempt.plan.settings.runtime_args;
         let is_restricted = flags.iter().chain(&options).any(|flag| flag.contains("permission"));
@@ -191,10 +191,11 @@ fn turn_over_script() -> types::Evaluate {
     }
 }
 
-fn find_node(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    match &attempt.plan.settings.node {
-        Some(setting) => attempt.find_program("node", setting, "cannot start"),
-        None => attempt.find_on_path(&["node", "nodejs"]).ok_or_else(|| {
+/// Node, by the settings.
+pub(super) fn find_node(plan: &WindowLaunchPlan) -> Result<PathBuf> {
+    match &plan.settings.node {
+        Some(setting) => plan.find_program("node", setting, "cannot start"),
+        None => plan.find_on_path(&["node", "nodejs"]).ok_or_else(|| {
             Error::new(ErrorKind::MissingTool, "cannot find node on PATH").hint(
                 "`apt-get install nodejs`, or set `node = \"/path/to/node\"` in the [window] section of devtools.toml",
             )
@@ -202,13 +203,45 @@ fn find_node(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
     }
 }
 
-fn find_script(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
+/// The script that Node runs, by the settings.
+pub(super) fn find_script(plan: &WindowLaunchPlan) -> Result<PathBuf> {
     let hint = "set `program = \"server.js\"` in the [window] section of devtools.toml";
-    let setting = attempt.plan.settings.program.as_ref();
+    let setting = plan.settings.program.as_ref();
     let setting = setting.ok_or_else(|| Error::usage("no script for node is configured").hint(hint))?;
-    let program = attempt.resolve_path(setting);
+    let program = plan.resolve_path(setting);
     if program.exists() {
         return Ok(program);
     }
     Err(Error::usage(format!("cannot run {}", program.display())).because("there is no such file").hint(hint))
+}
+
+/// The port of the inspector that the settings of Node demand; `None`: Node chooses it.
+pub(super) fn fixed_inspector_port(runtime_args: &[String]) -> Option<u16> {
+    // Of several, Node takes the last.
+    let flag = runtime_args.iter().rev().find_map(|word| word.strip_prefix("--inspect"))?;
+    let value = ["-port=", "-brk=", "-wait=", "="].iter().find_map(|name| flag.strip_prefix(name));
+    let Some(value) = value else { return Some(9229).filter(|_| ["", "-brk", "-wait"].contains(&flag)) };
+    let port = value.rsplit_once(':').map_or(value, |(_, port)| port);
+    port.parse().ok().filter(|port| *port != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inspector_port_of_the_arguments_is_that_of_the_last_flag() {
+        let check = |args: &[&str], expect| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            assert_eq!(fixed_inspector_port(&args), expect, "{args:?}");
+        };
+        check(&["--inspect=9300"], Some(9300));
+        check(&["--inspect=127.0.0.1:9300", "--inspect-brk=[::1]:9301", "--trace-warnings"], Some(9301));
+        check(&["--inspect-port=9302"], Some(9302));
+        check(&["--inspect-brk"], Some(9229));
+        check(&["--inspect=0"], None);
+        check(&["--inspect=127.0.0.1:0"], None);
+        check(&["--inspect-publish-uid=http"], None);
+        check(&[], None);
+    }
 }

@@ -11,6 +11,7 @@ use super::attempt::{StartedProgram, untrusted_port_error};
 use crate::cdp::{self, Endpoint};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit};
+use crate::sync::run_blocking;
 use crate::window::identity::verify_tree_port;
 use crate::window::token_redaction::redact_connection_tokens;
 
@@ -115,7 +116,8 @@ fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
 
 /// Verifies that the process owns `port`, then requests its endpoint, repeatedly while the program is too busy.
 pub async fn discover_owned_endpoint(process: &Process, port: u16) -> Result<Endpoint> {
-    verify_tree_port(process, port).map_err(untrusted_port_error)?;
+    let owner = process.clone();
+    run_blocking(move || verify_tree_port(&owner, port)).await.map_err(untrusted_port_error)?;
     loop {
         match cdp::discover_endpoint(port).await {
             Err(cdp::CdpError::TimedOut { .. }) => {} // bounded by the caller's deadline
@@ -127,12 +129,20 @@ pub async fn discover_owned_endpoint(process: &Process, port: u16) -> Result<End
     }
 }
 
-/// Resolves when a program responds on the port; `check_owner` returns an error for a program of another launch.
-pub async fn wait_for_listener(port: u16, check_owner: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
+/// Resolves when a program responds on the port; `check_owner`, which may read all of `/proc`, returns an error for a program
+/// of another launch.
+pub async fn wait_for_listener(
+    port: u16,
+    check_owner: impl Fn(u16) -> Result<()> + Clone + Send + 'static,
+) -> Result<Endpoint> {
     let mut pause = MIN_POLL_INTERVAL;
     loop {
-        if process::is_listened_on(port).unwrap_or(false) {
-            check_owner(port)?;
+        let check_owner = check_owner.clone();
+        let check = move || match process::is_listened_on(port).unwrap_or(false) {
+            true => check_owner(port).map(|()| true),
+            false => Ok(false),
+        };
+        if run_blocking(check).await? {
             // It may listen before it responds.
             if let Ok(endpoint) = cdp::discover_endpoint(port).await {
                 return Ok(endpoint);

@@ -16,7 +16,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path, repeat_while_busy};
+use super::attempt::{
+    LaunchAttempt, LaunchedWindow, WindowLaunchPlan, create_private_dir, flag_with_path, repeat_while_busy,
+};
 use super::browser::{EMPTY_PAGE, start_browser};
 use super::compile_cache::prepare_compile_cache;
 use super::connection_token::ConnectionToken;
@@ -40,8 +42,8 @@ const TITLE: &str = "[Extension Development Host]";
 
 /// Starts the VS Code server and a browser, and waits for the extension host.
 pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
-    let programs = find_server_programs(attempt)?;
-    let host_args = ExtensionHostArgs::read(attempt)?;
+    let programs = find_server_programs(attempt.plan)?;
+    let host_args = ExtensionHostArgs::read(attempt.plan)?;
     attempt.report_progress("starting the VS Code server");
     let token = ConnectionToken::create(&attempt.scratch)?;
     let cache = WorkbenchCache::prepare(&attempt.plan.state_dir)?;
@@ -73,14 +75,14 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
 }
 
 /// Node, and the main script of the VS Code server.
-fn find_server_programs(attempt: &LaunchAttempt<'_>) -> Result<[PathBuf; 2]> {
+pub(super) fn find_server_programs(plan: &WindowLaunchPlan) -> Result<[PathBuf; 2]> {
     let find = |setting: &Option<PathBuf>, tool: &str| match setting {
-        Some(path) => Some(attempt.resolve_path(path)),
+        Some(path) => Some(plan.resolve_path(path)),
         None => tools::entry_path(tool).ok(),
     };
-    let node = find(&attempt.plan.settings.node, "node24").filter(|node| tools::is_program(node));
+    let node = find(&plan.settings.node, "node24").filter(|node| tools::is_program(node));
     let node = node.ok_or_else(|| missing_tool("Node 24", "node"))?;
-    let code_server = find(&attempt.plan.settings.code_server, "code-server");
+    let code_server = find(&plan.settings.code_server, "code-server");
     let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
     let server_main = server_main.filter(|file| file.is_file());
     Ok([node, server_main.ok_or_else(|| missing_tool("code-server", "codeServer"))?])

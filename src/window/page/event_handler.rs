@@ -12,7 +12,7 @@ use crate::cdp::events::{
     AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
     FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
 };
-use crate::clock::now_ms;
+use crate::clock::monotonic_ms;
 
 /// Handles one event.
 pub fn handle_event(event: &CdpEvent, state: &PageState) {
@@ -48,7 +48,7 @@ fn record_event(event: &CdpEvent, state: &PageState) {
 
 fn handle_frame_received(event: &CdpEvent, state: &PageState) {
     if let Some(received) = event.parse_as::<WebSocketFrameReceived>("Network.webSocketFrameReceived") {
-        if state.targets().server_updates.record_frame(now_ms(), &received.response.payload_data) {
+        if state.targets().server_updates.record_frame(monotonic_ms(), &received.response.payload_data) {
             state.history.forget_failed_script();
         }
         state.notify_changed();
@@ -125,7 +125,7 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
             target.navigations += 1;
             target.url = navigated.frame.url;
             target.crashed = false;
-            targets.server_updates.record(now_ms(), ServerUpdate::Loaded);
+            targets.server_updates.record(monotonic_ms(), ServerUpdate::Loaded);
             state.history.forget_failed_script();
         }
     } else if matches!(event.method.as_str(), "Page.frameAttached" | "Page.frameDetached") {

@@ -30,11 +30,11 @@ pub enum ServerUpdate {
 /// The updates of a page.
 #[derive(Default)]
 pub struct ServerUpdates {
-    /// With the time of each, epoch milliseconds.
+    /// With the time of each: [`crate::clock::monotonic_ms`].
     updates: VecDeque<(u64, ServerUpdate)>,
     /// Whether a server has ever told this page something.
     pub has_channel: bool,
-    /// When it last did, epoch milliseconds.
+    /// When it last did.
     told_at: u64,
 }
 
@@ -55,7 +55,7 @@ struct FrameError {
 }
 
 impl ServerUpdates {
-    /// Records a frame of a WebSocket that was received at `at` (epoch milliseconds); returns whether it is an update.
+    /// Records a frame of a WebSocket that was received at `at`; returns whether it is an update.
     pub fn record_frame(&mut self, at: u64, payload: &str) -> bool {
         if payload.len() > MAX_FRAME || !payload.starts_with('{') {
             return false;
@@ -113,7 +113,7 @@ impl ServerUpdates {
         }
     }
 
-    /// The newest update at or after `since` (epoch milliseconds); a load counts for the updates before it.
+    /// The newest update at or after `since`; a load counts for the updates before it.
     pub fn newest(&self, since: u64) -> Option<ServerUpdate> {
         let after: Vec<&ServerUpdate> = self.updates.iter().filter(|(at, _)| *at >= since).map(|(_, it)| it).collect();
         let last = *after.last()?;

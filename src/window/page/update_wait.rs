@@ -30,8 +30,8 @@ pub enum UpdateOutcome {
     Reloaded,
 }
 
-/// Waits until the page has what its dev server makes of a change at `since` (epoch milliseconds), or reloads it if the
-/// server says nothing of it.
+/// Waits until the page has what its dev server makes of a change that was noticed at `since`
+/// ([`crate::clock::monotonic_ms`]), or reloads it if the server says nothing of it.
 pub async fn follow_server_update(client: &PageClient, since: u64) -> Result<UpdateOutcome> {
     let page = client.select_page(None, "cannot update the page").await?;
     let navigations = page.navigations().unwrap_or_default();

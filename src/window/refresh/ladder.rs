@@ -21,7 +21,7 @@ pub enum RefreshRung {
 pub enum ChangeScope {
     /// The program's own code and data.
     Code,
-    /// What the workbench knows of an extension: its manifest.
+    /// What the workbench knows of an extension: its manifest, and the files that it contributes ([`super::contributed_files`]).
     Manifest,
     /// What is built and launched, and how; also a change that is not known.
     Launch,
@@ -60,6 +60,33 @@ pub fn select_rungs(kind: WindowKind, scope: ChangeScope) -> &'static [RefreshRu
         }
         (WindowKind::ExtensionHost | WindowKind::WebExtensionHost, ChangeScope::Manifest) => &[Reload],
         (WindowKind::Browser, _) => &[Reload],
+    }
+}
+
+/// What decides what has to take up the changes since a window was launched or refreshed.
+#[derive(Clone, Debug)]
+pub struct ScopeFacts {
+    pub has_other_configuration: bool,
+    /// Whether a launch would differ, also by what is in no tracked file, such as a file of environment variables.
+    pub has_other_settings: bool,
+    pub always_relaunches: bool,
+    /// By the files that have changed; `None`: it is not known which.
+    pub by_files: Option<ChangeScope>,
+    /// Whether a file has changed that the workbench keeps, also one that the build writes.
+    pub has_other_contributions: bool,
+}
+
+impl ScopeFacts {
+    /// The widest scope of all that has changed.
+    pub fn scope(&self) -> ChangeScope {
+        match self.by_files {
+            _ if self.has_other_configuration || self.has_other_settings || self.always_relaunches => {
+                ChangeScope::Launch
+            }
+            None => ChangeScope::Launch,
+            Some(ChangeScope::Code) if self.has_other_contributions => ChangeScope::Manifest,
+            Some(scope) => scope,
+        }
     }
 }
 
@@ -107,6 +134,29 @@ mod tests {
         check(WindowKind::Browser, ChangeScope::Launch, &[]);
         check(WindowKind::Node, ChangeScope::Code, &[]);
         check(WindowKind::Command, ChangeScope::Code, &[]);
+    }
+
+    #[test]
+    fn each_fact_alone_keeps_a_change_from_being_taken_up_by_a_new_extension_host() {
+        let code = || ScopeFacts {
+            has_other_configuration: false,
+            has_other_settings: false,
+            always_relaunches: false,
+            by_files: Some(ChangeScope::Code),
+            has_other_contributions: false,
+        };
+        assert_eq!(code().scope(), ChangeScope::Code);
+        for (facts, expect) in [
+            (ScopeFacts { has_other_configuration: true, ..code() }, ChangeScope::Launch),
+            (ScopeFacts { has_other_settings: true, ..code() }, ChangeScope::Launch),
+            (ScopeFacts { always_relaunches: true, ..code() }, ChangeScope::Launch),
+            (ScopeFacts { by_files: None, ..code() }, ChangeScope::Launch),
+            (ScopeFacts { by_files: Some(ChangeScope::Launch), ..code() }, ChangeScope::Launch),
+            (ScopeFacts { by_files: Some(ChangeScope::Manifest), ..code() }, ChangeScope::Manifest),
+            (ScopeFacts { has_other_contributions: true, ..code() }, ChangeScope::Manifest),
+        ] {
+            assert_eq!(facts.scope(), expect, "{facts:?}");
+        }
     }
 
     #[test]

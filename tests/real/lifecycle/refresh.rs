@@ -93,6 +93,31 @@ pub(super) fn after_edit(sandbox: &Sandbox, file: &str, text: &str) -> (Value, V
 }
 
 #[test]
+fn an_edit_of_a_file_that_the_workbench_keeps_reloads_the_page() {
+    if !has_program("chromium") || !has_code_server() {
+        return;
+    }
+    let mut with_grammar: Value = serde_json::from_str(&manifest("Probe: Greet")).unwrap();
+    with_grammar["contributes"]["languages"] = json!([{"id": "probe", "extensions": [".probe"]}]);
+    with_grammar["contributes"]["grammars"] =
+        json!([{"language": "probe", "scopeName": "source.probe", "path": "./syntaxes/probe.tmLanguage.json"}]);
+    let grammar =
+        |scope: &str| json!({"scopeName": "source.probe", "patterns": [{"match": "word", "name": scope}]}).to_string();
+    let sandbox = Sandbox::with(&[
+        ("package.json", &with_grammar.to_string()),
+        ("syntaxes/probe.tmLanguage.json", &grammar("keyword.probe")),
+        ("extension.js", &extension("0", "")),
+        ("devtools.toml", TOML),
+    ]);
+    sandbox.json(&["start"]);
+    let (shown, by) = after_edit(&sandbox, "syntaxes/probe.tmLanguage.json", &grammar("string.probe"));
+    assert_eq!((shown, by), (json!("0"), json!("reload")));
+    // Code alone needs no reload, before and after.
+    let (shown, by) = after_edit(&sandbox, "extension.js", &extension("1", ""));
+    assert_eq!((shown, by), (json!("1"), json!("restartExtensionHost")));
+}
+
+#[test]
 fn each_edit_of_an_extension_is_answered_by_its_new_code_and_the_page_stays() {
     let Some(sandbox) = started_extension() else { return };
     let before = sandbox.status();

@@ -94,7 +94,7 @@ impl Caller for EditorProgress {
         info!("for an editor: {progress}");
     }
 
-    fn is_cancelled(&self) -> bool {
+    fn is_interrupted(&self) -> bool {
         false
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tracing::warn;
 
 use super::started_programs::{StartedPrograms, StartedSession};
@@ -15,7 +16,7 @@ use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
-use crate::task_runner::{BackgroundUser, BuildRun};
+use crate::task_runner::{BackgroundUser, BuildRun, RunCaller};
 use crate::window::Caller;
 
 /// What the caller adds to a configuration, and what overrides its fields.
@@ -147,14 +148,20 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, caller: &dy
         return Ok(BuildRun::default());
     }
     let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false, keeps_watchers: true };
-    supervisor.task_queue().await.run_plan(plan, Some(user), &|doing| caller.report_progress(doing)).await
+    let window = &supervisor.window;
+    let run_caller = RunCaller {
+        progress: &|doing| caller.report_progress(doing),
+        is_interrupted: &|| caller.is_interrupted(),
+        changed_since: &|since_ms| window.has_changed_since(since_ms).boxed(),
+    };
+    supervisor.task_queue().await.run_attended(plan, user, run_caller).await
 }
 
 fn task_notes(ran: &BuildRun) -> Vec<String> {
     let left = ran.left.iter().map(|who| format!("a task left a process running: {who}"));
     let background =
         ran.background.iter().map(|it| format!("the background task {:?} runs until the session ends", it.label));
-    left.chain(background).collect()
+    left.chain(background).chain(ran.notes.iter().cloned()).collect()
 }
 
 /// Runs `postDebugTask` when the session has ended; no caller waits, so an error becomes an event of the session.
