@@ -18,6 +18,7 @@
 //! | `window_follow` | sessions that follow the window over its launches |
 //! | `launch_memory` | what launches leave for the next call |
 //! | `log_file` | the supervisor's log |
+//! | `busy_times` | a record of how long the runtime's threads are busy (`DEVTETHER_BUSY_RECORD`) |
 
 pub mod connect;
 pub mod deleted_workspaces;
@@ -27,6 +28,7 @@ pub mod paths;
 pub mod server;
 
 mod background_users;
+mod busy_times;
 mod connection;
 mod context;
 mod dispatch;

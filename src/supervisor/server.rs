@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::background_users;
+use super::busy_times;
 use super::connect::StartupMessage;
 use super::connection::serve_connection;
 use super::context::SupervisorContext;
@@ -59,6 +60,7 @@ pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
         .enable_all()
         .build()
         .doing(|| "cannot start the async runtime".into())?;
+    busy_times::record_busy_times(runtime.metrics());
     let outcome = runtime.block_on(serve_until_end(paths, lock, idle));
     // Does not wait for a build or a scan on a blocking thread.
     runtime.shutdown_background();

@@ -9,6 +9,7 @@ mod foreign_clients;
 mod fuzz;
 mod paths;
 mod shell;
+mod soak;
 mod test_run;
 mod test_steps;
 mod tools;
@@ -36,6 +37,8 @@ enum Task {
     Schema { folder: std::path::PathBuf },
     /// Fuzz the decoder of a protocol, or whole sessions, with libFuzzer
     Fuzz(fuzz::FuzzOptions),
+    /// Use a window and six debug sessions for an hour, and check that the supervisor does not grow
+    Soak(soak::SoakOptions),
     /// Run the README's story on a real Extension Development Host
     Demo(demo::DemoOptions),
 }
@@ -58,6 +61,7 @@ fn run_task(task: Task) -> Result<()> {
         Task::Test(options) => test_steps::run_steps(&options),
         Task::Schema { folder } => dap_schema::check_messages(&folder, &paths::CheckoutPaths::find()?.data),
         Task::Fuzz(options) => fuzz::run_target(&options),
+        Task::Soak(options) => soak::run_soak(&options),
         Task::Demo(options) => demo::run_demo(&options),
     }
 }
