@@ -77,6 +77,7 @@ pub fn run_soak(options: &SoakOptions) -> Result<()> {
 
 /// Uses everything that there is, each from a thread of its own.
 fn use_for_long(tether: &Tether, length: Duration, record: &Path) -> Result<(Measurements, Vec<UseCount>)> {
+    tether.call(&["trust", "--yes"])?;
     tether.call(&["trust", "--programs", "--yes"])?;
     tether.call(&["start"]).context("cannot start the window")?;
     let supervisor = find_supervisor(tether)?;
