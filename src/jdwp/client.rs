@@ -6,7 +6,11 @@
 //! ```
 //! The reader never waits for the consumer of the events, who may be waiting for a reply: a virtual machine that sends more
 //! events than are taken is disconnected. Whatever ends the connection ends all pending requests with the reason.
+//!
+//! A command that changes what runs is sent by [`JdwpClient::send`]: its reply counts whenever it comes, also when nobody
+//! waits for it any more.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,7 +33,7 @@ use super::packet::{JdwpPacket, MAX_PACKET, PacketDecoder, encode_command};
 use super::reader::{JdwpDecode, PacketReader};
 use super::writer::PacketWriter;
 use crate::wire::LowLatencyStream;
-use crate::wire::pending::{CLOSED_BY_US, PendingRequests};
+use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
 
 /// What both sides send first (JDWP: Handshake).
 const HANDSHAKE: &[u8; 14] = b"JDWP-Handshake";
@@ -45,6 +49,9 @@ const MAX_QUEUED_BYTES: usize = 32 << 20;
 const READ_BUFFER: usize = 16 * 1024;
 /// Event command set, Composite.
 const COMPOSITE: (u8, u8) = (64, 100);
+
+/// The reason where the virtual machine has closed the connection.
+pub const CLOSED_BY_VM: &str = "the virtual machine closed it";
 
 /// The error code and the data of a reply; the length of one that was too large.
 type ReplyData = Result<(u16, Bytes), usize>;
@@ -96,8 +103,15 @@ impl JdwpClient {
         self.request_within(command, REQUEST_TIMEOUT).await
     }
 
-    /// As [`JdwpClient::request`], with a deadline of its own: for commands that run code of the program.
+    /// As [`JdwpClient::request`], with a deadline of its own.
     pub async fn request_within<C: JdwpCommand>(&self, command: &C, within: Duration) -> Result<C::Reply, JdwpError> {
+        let reply = tokio::time::timeout(within, self.send(command)?.reply()).await;
+        reply.map_err(|_| JdwpError::TimedOut { command: C::NAME, after: within })?
+    }
+
+    /// Queues a command at once: commands reach the virtual machine in the order of these calls. Errors: it is too large, or
+    /// the connection has ended.
+    pub fn send<C: JdwpCommand>(&self, command: &C) -> Result<SentCommand<C::Reply>, JdwpError> {
         let sizes = self.state.sizes();
         let mut writer = PacketWriter::new(sizes);
         command.encode_arguments(&mut writer);
@@ -111,16 +125,9 @@ impl JdwpClient {
             // Only the low 32 bits go over the wire. Fails after the end of the connection, which ends the request.
             let _ = self.outgoing.send(encode_command(id as u32, set, number, &data));
         };
-        let closed = |closed: crate::wire::pending::Closed| JdwpError::Closed(closed.0);
-        let (mut pending, ()) = self.state.pending.register((), queue).map_err(closed)?;
-        let reply = tokio::time::timeout(within, pending.response()).await;
-        let reply = reply.map_err(|_| JdwpError::TimedOut { command: C::NAME, after: within })?;
-        let reply = reply.map_err(closed)?;
-        let (error, data) = reply.map_err(|length| JdwpError::TooLarge { command: C::NAME, length })?;
-        if error != 0 {
-            return Err(JdwpError::Refused { command: C::NAME, code: JdwpErrorCode(error) });
-        }
-        C::Reply::decode(&mut PacketReader::new(&data, sizes))
+        let (pending, ()) =
+            self.state.pending.register((), queue).map_err(|Closed(reason)| JdwpError::Closed(reason))?;
+        Ok(SentCommand { pending, command: C::NAME, sizes, kind: PhantomData })
     }
 
     /// Starts the close: pending requests end.
@@ -128,9 +135,34 @@ impl JdwpClient {
         self.state.closing.notify_one();
     }
 
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.state.pending.is_closed()
+    }
+
     /// Resolves when the connection has ended, with the reason.
     pub async fn wait_closed(&self) -> String {
         self.state.pending.wait_closed().await
+    }
+}
+
+/// A command that was sent. Dropping it ignores its reply.
+pub struct SentCommand<R> {
+    pending: PendingRequest<ReplyData>,
+    command: &'static str,
+    sizes: IdSizes,
+    kind: PhantomData<fn() -> R>,
+}
+
+impl<R: JdwpDecode> SentCommand<R> {
+    /// Waits for the reply without a limit. Errors: it was refused, is no such reply, or the connection has ended.
+    pub async fn reply(mut self) -> Result<R, JdwpError> {
+        let reply = self.pending.response().await.map_err(|Closed(reason)| JdwpError::Closed(reason))?;
+        let (error, data) = reply.map_err(|length| JdwpError::TooLarge { command: self.command, length })?;
+        if error != 0 {
+            return Err(JdwpError::Refused { command: self.command, code: JdwpErrorCode(error) });
+        }
+        R::decode(&mut PacketReader::new(&data, self.sizes))
     }
 }
 
@@ -236,7 +268,7 @@ async fn read_packets(
 ) -> String {
     loop {
         match packets.next().await {
-            None => return "the virtual machine closed it".to_owned(),
+            None => return CLOSED_BY_VM.to_owned(),
             Some(Err(cause)) => return cause.to_string(),
             Some(Ok(JdwpPacket::Reply { id, error, data })) => {
                 if !state.pending.complete(state.whole_id(id), Ok((error, data))) {

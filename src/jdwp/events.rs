@@ -9,7 +9,18 @@ use super::values::{CodeLocation, FieldId, JdwpValue, ObjectId, ReferenceTypeId,
 pub struct CompositeEvent {
     /// 0: nothing is suspended, 1: the thread of the event, 2: all threads.
     pub suspend_policy: u8,
+    /// Those that can be read.
     pub events: Vec<JdwpEvent>,
+    /// The first one that cannot be read; those behind it are lost.
+    pub unreadable: Option<UnreadableEvent>,
+}
+
+/// An event of which only the beginning is understood, at most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnreadableEvent {
+    pub reason: JdwpError,
+    /// What is in the place of the thread in all events that have one.
+    pub thread: Option<ObjectId>,
 }
 
 /// One event. `request` is the id of what requested it; 0: it is always sent.
@@ -110,9 +121,32 @@ pub struct FieldEvent {
     pub new_value: Option<JdwpValue>,
 }
 
+/// Events without a thread: the end of the virtual machine, the unloading of a class.
+const KINDS_WITHOUT_THREAD: [u8; 2] = [99, 9];
+
 impl JdwpDecode for CompositeEvent {
+    /// Errors: it does not even say what is suspended.
     fn decode(reader: &mut PacketReader<'_>) -> Result<Self, JdwpError> {
-        Ok(CompositeEvent { suspend_policy: u8::decode(reader)?, events: Vec::decode(reader)? })
+        let (suspend_policy, mut events) = (u8::decode(reader)?, Vec::new());
+        let unreadable = decode_events(reader, &mut events).err();
+        Ok(CompositeEvent { suspend_policy, events, unreadable })
+    }
+}
+
+fn decode_events(reader: &mut PacketReader<'_>, events: &mut Vec<JdwpEvent>) -> Result<(), UnreadableEvent> {
+    for _ in 0..reader.take_count().map_err(|reason| UnreadableEvent { reason, thread: None })? {
+        let mut start = reader.clone();
+        let unreadable = |reason| UnreadableEvent { reason, thread: decode_thread(&mut start).ok() };
+        events.push(JdwpEvent::decode(reader).map_err(unreadable)?);
+    }
+    Ok(())
+}
+
+fn decode_thread(reader: &mut PacketReader<'_>) -> Result<ObjectId, JdwpError> {
+    let (kind, _request) = <(u8, i32)>::decode(reader)?;
+    match KINDS_WITHOUT_THREAD.contains(&kind) {
+        true => Err(JdwpError::Malformed("an event without a thread".to_owned())),
+        false => ObjectId::decode(reader),
     }
 }
 

@@ -32,9 +32,9 @@ mod reader;
 pub mod values;
 mod writer;
 
-pub use client::{JdwpClient, JdwpDriver, JdwpEvents};
+pub use client::{CLOSED_BY_VM, JdwpClient, JdwpDriver, JdwpEvents, SentCommand};
 pub use commands::JdwpCommand;
 pub use event_request::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
-pub use events::{CompositeEvent, ExceptionEvent, FieldEvent, JdwpEvent, MonitorEventKind};
+pub use events::{CompositeEvent, ExceptionEvent, FieldEvent, JdwpEvent, MonitorEventKind, UnreadableEvent};
 pub use id_sizes::IdSizes;
 pub use jdwp_error::{JdwpError, JdwpErrorCode};

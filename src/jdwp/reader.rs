@@ -9,6 +9,7 @@ use super::jdwp_error::JdwpError;
 const MAX_ELEMENTS: usize = 1 << 20;
 
 /// The data of one received packet that is not read yet.
+#[derive(Clone)]
 pub struct PacketReader<'a> {
     rest: &'a [u8],
     pub(super) sizes: IdSizes,

@@ -143,3 +143,38 @@ async fn a_flood_of_events_ends_the_connection_instead_of_filling_the_memory() {
     let (reason, ()) = tokio::join!(driver, flood);
     assert!(reason.unwrap().contains("more events than could be taken"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn commands_are_sent_in_the_order_of_the_calls_and_a_late_reply_reaches_who_waits_for_it() {
+    let (client, _events, _driver, mut vm) = opened([8; 5]).await;
+    let first = client.send(&ThreadName { thread: ObjectId(1) }).unwrap();
+    let second = client.send(&ThreadName { thread: ObjectId(2) }).unwrap();
+    let given_up = client.request(&Version {}).await.unwrap_err();
+    assert!(matches!(given_up, JdwpError::TimedOut { .. }), "{given_up}");
+    let ((one, .., data), (two, ..)) = (vm.next_command().await, vm.next_command().await);
+    assert_eq!(data, 1u64.to_be_bytes());
+    vm.send(encode_reply(two, 13, &[])).await;
+    vm.send(encode_reply(one, 0, &[0, 0, 0, 1, b'a'])).await;
+    assert_eq!(first.reply().await.unwrap(), "a");
+    assert!(second.reply().await.unwrap_err().has_code(JdwpErrorCode::THREAD_NOT_SUSPENDED));
+}
+
+#[tokio::test]
+async fn of_events_that_cannot_be_read_the_thread_is_known() {
+    let (_client, mut events, _driver, mut vm) = opened([8; 5]).await;
+    // The start of a thread, then an event of an unknown kind.
+    let started = [vec![6, 0, 0, 0, 9], 7u64.to_be_bytes().to_vec()].concat();
+    let unknown = [vec![77, 0, 0, 0, 9], 8u64.to_be_bytes().to_vec(), vec![1, 2]].concat();
+    let composite = [vec![1, 0, 0, 0, 2], started, unknown].concat();
+    vm.send(encode_command(1, 64, 100, &composite)).await;
+    let read = events.next().await.unwrap().unwrap();
+    assert_eq!(read.events, [JdwpEvent::ThreadStart { request: 9, thread: ObjectId(7) }]);
+    assert_eq!((read.suspend_policy, read.unreadable.unwrap().thread), (1, Some(ObjectId(8))));
+    // The unloading of a class has no thread, and an empty packet says nothing.
+    for (packet, is_error) in [(vec![1, 0, 0, 0, 1, 9, 0, 0, 0, 9, 0, 0, 0, 99], false), (vec![], true)] {
+        vm.send(encode_command(1, 64, 100, &packet)).await;
+        let read = events.next().await.unwrap();
+        assert_eq!(read.is_err(), is_error);
+        assert!(read.ok().is_none_or(|read| read.unreadable.unwrap().thread.is_none()));
+    }
+}

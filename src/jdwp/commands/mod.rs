@@ -17,7 +17,7 @@ pub trait JdwpCommand {
     /// The numbers of the command set and of the command.
     const NUMBERS: (u8, u8);
     /// The data of its reply.
-    type Reply: JdwpDecode;
+    type Reply: JdwpDecode + Send + 'static;
 
     /// Writes the arguments.
     fn encode_arguments(&self, writer: &mut PacketWriter);
