@@ -22,6 +22,9 @@ const OPTION_VARIABLES: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_
 /// How long each of several ports may take to answer: one may be that of a service, which waits for more.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long a host may take to accept a connection: one that does not exist would be asked for minutes.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// An open connection to a virtual machine.
 pub type OpenedVm = (JdwpClient, JdwpEvents, JdwpDriver);
 
@@ -51,7 +54,12 @@ pub async fn open_attached(place: &AttachPlace, is_host_named: bool) -> Result<O
 }
 
 async fn open_port(host: &str, port: u16, is_host_named: bool) -> Result<OpenedVm, String> {
-    let stream = TcpStream::connect((host, port)).await.map_err(|cause| cause.to_string())?;
+    let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port))).await;
+    let connected = connected.map_err(|_| {
+        let within = humantime::format_duration(CONNECT_TIMEOUT);
+        format!("the host has not accepted the connection within {within}")
+    })?;
+    let stream = connected.map_err(|cause| cause.to_string())?;
     if let (false, Ok(peer)) = (is_host_named, stream.peer_addr())
         && let Some(foreign) = foreign_listener(peer).map_err(|cause| cause.to_string())?
     {
