@@ -12,15 +12,15 @@ use crate::jdwp::JdwpClient;
 use crate::sync::lock;
 
 /// The commands that it was asked, by their sets and numbers, with their data.
-pub type Asked = Arc<Mutex<Vec<(u8, u8, Vec<u8>)>>>;
+pub type RecordedCommands = Arc<Mutex<Vec<(u8, u8, Vec<u8>)>>>;
 
 /// A connected virtual machine whose ids have 8 bytes. `answer` gets the set, the number and the data of a command, and
 /// returns the data of the reply, or an error code.
 pub async fn open_scripted_vm(
     answer: impl FnMut(u8, u8, &[u8]) -> Result<Vec<u8>, u16> + Send + 'static,
-) -> (JavaVm, Asked) {
+) -> (JavaVm, RecordedCommands) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
-    let asked = Asked::default();
+    let asked = RecordedCommands::default();
     tokio::spawn(serve_commands(theirs, answer, Arc::clone(&asked)));
     let (client, events, driver) = JdwpClient::open(ours).await.unwrap();
     tokio::spawn(async move {
@@ -35,7 +35,7 @@ pub async fn open_scripted_vm(
 /// A session over such a virtual machine; its client reads nothing.
 pub async fn open_scripted_session(
     answer: impl FnMut(u8, u8, &[u8]) -> Result<Vec<u8>, u16> + Send + 'static,
-) -> (JavaSession, Asked) {
+) -> (JavaSession, RecordedCommands) {
     let (vm, asked) = open_scripted_vm(answer).await;
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (read, write) = tokio::io::split(ours);
@@ -53,7 +53,7 @@ pub async fn open_scripted_session(
 async fn serve_commands(
     mut stream: DuplexStream,
     mut answer: impl FnMut(u8, u8, &[u8]) -> Result<Vec<u8>, u16>,
-    asked: Asked,
+    asked: RecordedCommands,
 ) {
     let mut hello = [0; 14];
     stream.read_exact(&mut hello).await.unwrap();
