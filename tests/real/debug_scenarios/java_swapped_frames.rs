@@ -74,9 +74,16 @@ fn a_method_that_is_swapped_while_it_runs_is_shown_as_old_code_and_the_program_l
     let marked = source["text"].as_str().unwrap().lines().find(|line| line.starts_with('→')).unwrap().to_owned();
     assert!(marked.ends_with("STOP"), "{source:#}");
 
-    // The old code runs on to its end, line by line.
-    let stepped = stage.json(&["debug", "step", "over", "--wait", "60"]);
-    assert_eq!(stepped["stopReason"]["location"]["lineNumber"], stop + 1, "{stepped:#}");
+    // The old code runs on to its end. The virtual machine has no lines for it: a step is one of its instructions.
+    let mut line = stop;
+    for _ in 0..10 {
+        let stepped = stage.json(&["debug", "step", "over", "--wait", "60"]);
+        line = stepped["stopReason"]["location"]["lineNumber"].as_i64().unwrap_or_else(|| panic!("{stepped:#}"));
+        if line != stop {
+            break;
+        }
+    }
+    assert_eq!(line, stop + 1);
     let seen = frames(&stage);
     assert_eq!(seen[0], ("Swapped.work [old code]".to_owned(), stop + 1), "{seen:?}");
     assert_eq!(seen[1].0, "Swapped.caller [old code]", "{seen:?}");
