@@ -2,6 +2,7 @@
 
 mod detached_programs;
 mod front_end_exit;
+mod neutral_attach;
 mod session_secrets;
 mod supervisor_exit;
 mod surviving_debuggees;
