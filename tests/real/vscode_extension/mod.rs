@@ -5,5 +5,6 @@
 mod debug_windows;
 mod host_editor;
 mod joined_session;
+mod outside_text;
 mod tethered_window;
 mod untrusted_folder;
