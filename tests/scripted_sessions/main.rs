@@ -13,8 +13,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use sessions::adapters::node_session;
+use sessions::adapters::{java_session, node_session};
 use sessions::choices::Choices;
+use sessions::debug_session::adapter_session;
 use sessions::editor::SessionOutcome;
 use sessions::runner::run_session;
 
@@ -98,16 +99,32 @@ where
 }
 
 #[test]
+fn the_java_adapter_answers_every_request_whatever_the_virtual_machine_does() {
+    check_adapter(java_session);
+}
+
+#[test]
 fn the_node_adapter_answers_every_request_whatever_the_inspector_does() {
     check_adapter(node_session);
+}
+
+#[test]
+fn the_supervisor_ends_every_operation_whatever_an_adapter_does() {
+    check_adapter(adapter_session);
 }
 
 /// The inputs that each fuzz target begins with.
 #[test]
 fn the_sessions_of_the_fuzz_targets_seeds_end() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for input in seeds("java_session") {
+        run_session(move || java_session(Choices::of_input(&input), usize::MAX)).unwrap();
+    }
     for input in seeds("node_session") {
         run_session(move || node_session(Choices::of_input(&input), usize::MAX)).unwrap();
+    }
+    for input in seeds("adapter_session") {
+        run_session(move || adapter_session(Choices::of_input(&input), usize::MAX)).unwrap();
     }
 }
 

@@ -52,6 +52,12 @@ enum FuzzTarget {
     Dap,
     /// Packets of a virtual machine
     Jdwp,
+    /// Sessions of the supervisor with a scripted adapter
+    #[value(name = "adapter_session")]
+    AdapterSession,
+    /// Sessions of the adapter for Java with a scripted virtual machine
+    #[value(name = "java_session")]
+    JavaSession,
     /// Sessions of the adapter for Node with a scripted inspector
     #[value(name = "node_session")]
     NodeSession,

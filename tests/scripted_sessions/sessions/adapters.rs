@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use devtether::adapters::{ServeAdapter, ServeContext, serve_node};
+use devtether::adapters::{ServeAdapter, ServeContext, serve_java, serve_node};
 use devtether::dap::DapConnection;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -12,12 +12,18 @@ use tokio::time::timeout;
 
 use super::choices::Choices;
 use super::editor::{SessionOutcome, drive_editor};
-use super::inspector;
+use super::{inspector, java_vm};
 
 /// Of virtual time, after the answer to `disconnect`.
 const END_DEADLINE: Duration = Duration::from_secs(300);
 /// There is no such folder: nothing of the machine is read.
 const NO_FOLDER: &str = "/nonexistent-workspace";
+
+/// A session of the adapter for Java.
+pub async fn java_session(choices: Choices, limit: usize) -> SessionOutcome {
+    let attach = |port: u16| json!({"hostName": "127.0.0.1", "port": port, "cwd": NO_FOLDER});
+    run_adapter(serve_java, attach, java_vm::serve_vm, choices, limit).await
+}
 
 /// A session of the adapter for Node: with a program, or a page.
 pub async fn node_session(choices: Choices, limit: usize) -> SessionOutcome {

@@ -62,6 +62,14 @@ impl Choices {
         Choices(Arc::new(Mutex::new(Bytes::Endless(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1))))
     }
 
+    /// A seed that is the same for the same bytes.
+    pub fn of_bytes(salt: u64, bytes: &[u8]) -> Choices {
+        let hash = bytes
+            .iter()
+            .fold(salt ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        Choices::of_seed(hash)
+    }
+
     pub fn is_at_end(&self) -> bool {
         matches!(&*self.0.lock().unwrap(), Bytes::Finite(left) if left.is_empty())
     }
