@@ -14,6 +14,9 @@
 //!
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
+// What is read here comes from outside.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+
 mod cdp_error;
 mod client;
 pub mod debugger;

@@ -17,6 +17,9 @@
 //!
 //! <https://microsoft.github.io/debug-adapter-protocol/specification>
 
+// What is read here comes from outside.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+
 mod client;
 mod connection;
 mod dap_error;

@@ -2,6 +2,9 @@
 //!
 //! Plain text without colours; times are rendered as durations. One file per group of operations.
 
+// What is read here comes from outside.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+
 mod debug_text;
 mod page_text;
 mod stop_text;

@@ -18,6 +18,9 @@
 //! <https://docs.oracle.com/en/java/javase/17/docs/specs/jdwp/jdwp-spec.html> (the protocol),
 //! <https://docs.oracle.com/en/java/javase/17/docs/specs/jdwp/jdwp-protocol.html> (the commands)
 
+// What is read here comes from outside.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+
 mod client;
 pub mod commands;
 mod event_request;

@@ -23,7 +23,7 @@ impl PacketWriter {
     /// Appends the `size` least significant bytes of a number, most significant byte first.
     pub fn put_number(&mut self, number: u64, size: usize) {
         let bytes = number.to_be_bytes();
-        self.bytes.extend_from_slice(&bytes[8 - size.min(8)..]);
+        self.bytes.extend(bytes.iter().skip(bytes.len().saturating_sub(size)));
     }
 
     /// Appends a count of elements.

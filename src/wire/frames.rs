@@ -84,11 +84,11 @@ impl Encoder<Bytes> for ContentLength {
 
 /// Removes a complete header block from the front. Returns its Content-Length; `None` when more bytes are needed.
 fn take_header(bytes: &mut BytesMut) -> Result<Option<usize>, FrameError> {
-    let seen = &bytes[..bytes.len().min(MAX_HEADER)];
+    let seen = bytes.get(..MAX_HEADER).unwrap_or(&bytes[..]);
     let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") else {
         return if bytes.len() >= MAX_HEADER { Err(FrameError::HeaderTooLong) } else { Ok(None) };
     };
-    let length = parse_header(&bytes[..end])?;
+    let length = parse_header(seen.get(..end).unwrap_or_default())?;
     bytes.advance(end + 4);
     Ok(Some(length))
 }

@@ -3,6 +3,9 @@
 //!
 //! Does not depend on the meaning of any message.
 
+// What is read here comes from outside.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+
 pub mod frames;
 mod low_latency;
 #[cfg(test)]
