@@ -108,7 +108,7 @@ impl TaskQueue {
         user: BackgroundUser<'static>,
         caller: RunCaller<'_>,
     ) -> Result<BuildRun> {
-        let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
+        let labels: Vec<String> = plan.steps.iter().map(|step| step.secrets.mask(&step.label)).collect();
         let run_plan = RunPlan {
             digest: hex::encode(Sha256::digest(format!("{plan:?} {user:?}"))),
             label: format!("the task {:?}", labels.join(", ")),

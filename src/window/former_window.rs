@@ -14,6 +14,7 @@ use super::recorded_launch::{PreparedLaunch, ReplaceError, launch_new_window, re
 use crate::background_tasks::WINDOW_USER;
 use crate::config::{WindowConfig, trust::WorkspaceCommands};
 use crate::error::{Error, Result};
+use crate::sync::lock;
 
 /// What the old window runs, to launch that again; `None` where nothing else than `new` would be launched, or it is not
 /// known. Called before the old window is closed, whose files are removed then. Without `old`, the window that ran before a
@@ -69,6 +70,7 @@ pub async fn launch_again(
 ) -> ReplaceError {
     let name = former.config.configuration.as_ref().map(|name| format!(" from {name:?}")).unwrap_or_default();
     context.report_progress("starting the window before again");
+    lock(&context.secrets).clone_from(&former.config.window.secrets);
     let launched = async {
         let launch_id = new_random_id()?;
         record_launch(context, &PendingLaunch::first(launch_id.clone())?, &former.baseline).await?;

@@ -172,7 +172,9 @@ async fn change_scope(
 async fn check_before_closing(context: &WindowContext, old: Option<&LiveWindow>, ready: &PreparedLaunch) -> Result<()> {
     let (plan, _) = launch_plan(context, ready, String::new()).await;
     let old = old.map(|old| old.process.clone());
-    run_blocking(move || check_launch(&plan, old.as_ref())).await
+    let secrets = plan.settings.secrets.clone();
+    let checked = run_blocking(move || check_launch(&plan, old.as_ref())).await;
+    checked.map_err(|error| secrets.mask_error(error))
 }
 
 /// Closes the old window, if there is one, and launches the new one; where that fails, the one before again. The launch is

@@ -120,10 +120,11 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.request.forget() {
-            let mut params = json!({"id": self.request.id()});
-            if self.peer.interrupted.load(Ordering::Relaxed) {
-                params["reason"] = INTERRUPT.into();
-            }
+            let id = self.request.id();
+            let params = match self.peer.interrupted.load(Ordering::Relaxed) {
+                true => json!({"id": id, "reason": INTERRUPT}),
+                false => json!({"id": id}),
+            };
             let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params});
             self.peer.send_detached(Bytes::from(cancel.to_string()));
         }

@@ -81,11 +81,7 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Fields or methods: `on_attribute` gets the name and the data of each of their attributes.
-    fn members(
-        &mut self,
-        pool: &ConstantPool<'a>,
-        on_attribute: &mut dyn FnMut(&[u8], &'a [u8]) -> Option<()>,
-    ) -> Option<()> {
+    fn members(&mut self, pool: &ConstantPool<'a>, on_attribute: &mut OnAttribute<'_, 'a>) -> Option<()> {
         for _ in 0..self.number::<2>()? {
             let _access_name_type = self.take(6)?;
             self.attributes(pool, on_attribute)?;
@@ -93,11 +89,7 @@ impl<'a> ClassReader<'a> {
         Some(())
     }
 
-    fn attributes(
-        &mut self,
-        pool: &ConstantPool<'a>,
-        on_attribute: &mut dyn FnMut(&[u8], &'a [u8]) -> Option<()>,
-    ) -> Option<()> {
+    fn attributes(&mut self, pool: &ConstantPool<'a>, on_attribute: &mut OnAttribute<'_, 'a>) -> Option<()> {
         for _ in 0..self.number::<2>()? {
             let name = pool.bytes(self.number::<2>()?)?;
             let length = usize::try_from(self.number::<4>()?).ok()?;
@@ -106,6 +98,9 @@ impl<'a> ClassReader<'a> {
         Some(())
     }
 }
+
+/// Gets the name and the data of an attribute; `None` ends the reading.
+type OnAttribute<'f, 'a> = dyn FnMut(&[u8], &'a [u8]) -> Option<()> + 'f;
 
 /// The constants of a class (JVMS 4.4), as far as they are needed.
 struct ConstantPool<'a> {

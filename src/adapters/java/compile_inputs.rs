@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn each_input_that_changes_alone_changes_the_key() {
-        let changes: Vec<(&str, fn(&mut Place))> = vec![
+        type Change = (&'static str, fn(&mut Place));
+        let changes: Vec<Change> = vec![
             ("the source", |it| it.replace("src/a/A.java", "next")),
             ("the compiler", |it| it.replace("jdk/javac", "next")),
             ("an option", |it| it.options.push("-parameters".to_owned())),

@@ -233,7 +233,7 @@ fn are_current(root: &Path, class: &str, source: &Path) -> bool {
     let main = class.replace('.', "/");
     let main_file = root.join(class_file(class));
     let written = || main_file.metadata().and_then(|it| it.modified()).ok();
-    if !is_usable(&main_file, source) || !newest_source(root).is_some_and(|newest| Some(newest) <= written()) {
+    if !is_usable(&main_file, source) || newest_source(root).is_none_or(|newest| Some(newest) > written()) {
         return false;
     }
     let (mut names, mut at) = (vec![main], 0);

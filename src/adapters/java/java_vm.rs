@@ -329,7 +329,7 @@ impl JavaVm {
 
     /// The line of an instruction; 0 where it is not known.
     pub async fn line_at(&self, class: &JavaClass, method: MethodId, index: u64) -> Result<i32, JdwpError> {
-        Ok(line_of(&*self.lines(class, method).await?, index))
+        Ok(line_of(&self.lines(class, method).await?, index))
     }
 
     /// The lines of all methods of a class.
