@@ -84,6 +84,11 @@ impl DebuggeeProcess {
         exit
     }
 
+    /// Waits until the streams of its output have ended; a moment at most, since a child of the program may keep them open.
+    pub async fn wait_for_last_output(&self) {
+        self.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
+    }
+
     /// Ends the program and everything that it has started. A stopped program is killed: it cannot handle SIGTERM, or would
     /// run on for that.
     pub async fn stop(mut self, is_stopped: bool) {

@@ -14,6 +14,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub struct CapturedEvents {
     /// The kind of each request.
     pub requests: HashMap<i32, (&'static str, EventKind)>,
+    /// What the client wants to know.
+    pub wanted: Vec<&'static str>,
     rates: HashMap<&'static str, EventRate>,
 }
 

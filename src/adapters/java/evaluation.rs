@@ -84,7 +84,7 @@ impl JavaSession {
 
     /// The innermost frame of a stopped thread. Errors: none is stopped.
     pub fn any_spot(&self) -> Result<FrameSpot, RequestFailure> {
-        let thread = self.with_tables(|tables| tables.stopped.keys().copied().min());
+        let thread = self.with_tables(|tables| tables.suspends.stopped().min());
         let thread =
             thread.ok_or("an expression needs a thread that has stopped at a breakpoint, a step or an exception")?;
         Ok(FrameSpot { thread, depth: 0 })
@@ -257,7 +257,7 @@ impl JavaSession {
     /// What a thread has thrown.
     pub async fn exception_info(&self, thread_id: i64) -> Result<ExceptionInfoResponse, RequestFailure> {
         let thread = self.thread(thread_id)?;
-        let halt = self.with_tables(|tables| tables.stopped.get(&thread).copied());
+        let halt = self.with_tables(|tables| tables.suspends.halt(thread));
         let thrown = halt.and_then(|halt| halt.exception);
         let (exception, is_caught) = thrown.ok_or("the thread has not stopped at an exception")?;
         let class: Arc<JavaClass> = self.vm.class_of(exception.id).await?;

@@ -59,6 +59,7 @@ impl JavaSession {
         };
         let mut found: Vec<DapThread> = described.into_iter().map(with_id).collect();
         found.sort_by_key(|thread| thread.id);
+        self.with_tables(|tables| tables.listed_threads.clone_from(&found));
         Ok(found)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `serve` | a DAP conversation, from `initialize` to its end |
+//! | `serve`, `session_loop` | a DAP conversation: from `initialize` to the start of the session; from there to its end |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
@@ -16,6 +16,8 @@
 //! | `step_targets`, `smart_step` | steps into a chosen call: the requests, and when such a step ends |
 //! | `monitor_events`, `captured_events` | threads, classes, monitors: events that stop nothing; which are captured |
 //! | `resume` | continue, step, pause |
+//! | `thread_suspends`, `thread_control` | how often each thread is suspended and why; the commands that follow, and calls |
+//! | `thread_ids` | the ids of threads |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
 //! | `old_frames` | frames of code that was redefined: what was read of it before |
@@ -58,6 +60,7 @@ mod resume;
 mod scripted_vm;
 mod serve;
 mod session;
+mod session_loop;
 mod signatures;
 #[cfg(test)]
 mod small_stack;
@@ -66,6 +69,9 @@ mod sources;
 mod step_targets;
 mod stop_conditions;
 mod stops;
+mod thread_control;
+mod thread_ids;
+mod thread_suspends;
 mod value_text;
 mod variables;
 

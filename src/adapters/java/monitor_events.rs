@@ -1,7 +1,8 @@
 //! Events of the virtual machine that are recorded and stop nothing: threads, classes, contention for monitors.
 //!
 //! Which kinds are captured is the client's to switch; at first those of threads. Of one kind only so many a second are
-//! reported, and the others counted: two threads can fight for a monitor a million times a second.
+//! reported, and the others counted: two threads can fight for a monitor a million times a second, and a program may start as
+//! many threads as it can. The end of a thread is always requested: nothing is kept of a thread that has ended.
 
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use super::breakpoints::JDK_PATTERNS;
 use super::session::JavaSession;
 use super::signatures::{short_type_name, type_name};
 use crate::adapters::request_failure::RequestFailure;
-use crate::dap::types::{CaptureEventsResponse, MonitorEvent};
+use crate::dap::types::{CaptureEventsResponse, MonitorEvent, ThreadEvent};
 use crate::jdwp::commands::objects::TypeOfObject;
 use crate::jdwp::commands::reference_types::Signature;
 use crate::jdwp::commands::threads::ThreadName;
@@ -18,8 +19,8 @@ use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, JdwpEvent, SetEve
 
 /// The kinds that can be captured.
 const KINDS: [(&str, EventKind); 8] = [
-    ("threadStarted", EventKind::ThreadStart),
-    ("threadEnded", EventKind::ThreadDeath),
+    (THREAD_STARTED, EventKind::ThreadStart),
+    (THREAD_ENDED, EventKind::ThreadDeath),
     ("classPrepare", EventKind::ClassPrepare),
     ("classUnload", EventKind::ClassUnload),
     ("monitorContended", EventKind::MonitorContendedEnter),
@@ -28,7 +29,10 @@ const KINDS: [(&str, EventKind); 8] = [
     ("monitorWaited", EventKind::MonitorWaited),
 ];
 /// What is captured at first.
-const AT_FIRST: [&str; 2] = ["threadStarted", "threadEnded"];
+const AT_FIRST: [&str; 2] = [THREAD_STARTED, THREAD_ENDED];
+const THREAD_STARTED: &str = "threadStarted";
+const THREAD_ENDED: &str = "threadEnded";
+
 impl JavaSession {
     /// Captures what is captured at first.
     pub async fn capture_first_events(&self) -> Result<(), RequestFailure> {
@@ -45,19 +49,23 @@ impl JavaSession {
             );
         }
         let is_wanted = |name: &str| kinds.iter().any(|kind| kind == name);
+        let is_requested = |name: &str| name == THREAD_ENDED || is_wanted(name);
         if !self.vm.capabilities.request_monitor_events && kinds.iter().any(|kind| kind.starts_with("monitor")) {
             return Err("this virtual machine reports nothing of monitors".into());
         }
         let unwanted: Vec<(i32, EventKind)> = self.with_tables(|tables| {
             let requests = &mut tables.captured.requests;
-            requests.extract_if(|_, (name, _)| !is_wanted(name)).map(|(request, (_, kind))| (request, kind)).collect()
+            requests
+                .extract_if(|_, (name, _)| !is_requested(name))
+                .map(|(request, (_, kind))| (request, kind))
+                .collect()
         });
         for (request, kind) in unwanted {
             self.vm.request(&ClearEventRequest { kind, request }).await?;
         }
         let known: Vec<&str> =
             self.with_tables(|tables| tables.captured.requests.values().map(|(name, _)| *name).collect());
-        for (name, kind) in KINDS.into_iter().filter(|(name, _)| is_wanted(name) && !known.contains(name)) {
+        for (name, kind) in KINDS.into_iter().filter(|(name, _)| is_requested(name) && !known.contains(name)) {
             let modifiers = match kind {
                 EventKind::ClassPrepare | EventKind::ClassUnload => {
                     JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())).to_vec()
@@ -67,8 +75,39 @@ impl JavaSession {
             let request = self.vm.request(&SetEventRequest { kind, policy: SuspendPolicy::None, modifiers }).await?;
             self.with_tables(|tables| tables.captured.requests.insert(request, (name, kind)));
         }
-        let captured = KINDS.iter().filter(|(name, _)| is_wanted(name)).map(|(name, _)| (*name).to_owned());
-        Ok(CaptureEventsResponse { kinds: captured.collect() })
+        let captured: Vec<&'static str> = names.into_iter().filter(|name| is_wanted(name)).collect();
+        self.with_tables(|tables| tables.captured.wanted.clone_from(&captured));
+        Ok(CaptureEventsResponse { kinds: captured.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// A thread has started: the client learns of it, unless too many do.
+    pub async fn report_started(&self, thread: ObjectId) {
+        let (thread_id, left_out) = self.with_tables(|tables| {
+            let (is_reported, left_out) = tables.captured.count_event(THREAD_STARTED, Instant::now());
+            (is_reported.then(|| tables.thread_id(thread)), left_out)
+        });
+        if left_out > 0 {
+            self.send_monitor_event(THREAD_STARTED, left_out_text(left_out), None).await;
+        }
+        if let Some(thread_id) = thread_id {
+            self.send_thread_event("started", thread_id).await;
+        }
+    }
+
+    /// A thread has ended: a client that may know it learns of it.
+    pub async fn report_ended(&self, thread: ObjectId) {
+        let thread_id = self.with_tables(|tables| {
+            let known = tables.forget_thread(thread);
+            known.filter(|_| tables.captured.wanted.contains(&THREAD_ENDED))
+        });
+        if let Some(thread_id) = thread_id {
+            self.send_thread_event("exited", thread_id).await;
+        }
+    }
+
+    async fn send_thread_event(&self, reason: &str, thread_id: i64) {
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
     }
 
     /// Reports an event that is captured, unless there are too many of its kind.
@@ -86,7 +125,7 @@ impl JavaSession {
         });
         let Some((kind, (is_reported, left_out))) = counted else { return };
         if left_out > 0 {
-            self.send_monitor_event(kind, format!("… {left_out} more were not recorded"), None).await;
+            self.send_monitor_event(kind, left_out_text(left_out), None).await;
         }
         if is_reported {
             let text = self.describe_captured(event).await;
@@ -137,4 +176,8 @@ impl JavaSession {
         let line = if line > 0 { format!(":{line}") } else { String::new() };
         Some(format!("{}.{}{line}", class.name(), method.name))
     }
+}
+
+fn left_out_text(count: u32) -> String {
+    format!("… {count} more were not recorded")
 }

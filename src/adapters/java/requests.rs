@@ -1,34 +1,74 @@
 //! The requests of DAP: what each does, and what is answered.
 
 use std::path::Path;
+use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::MutexGuard;
+use tokio::time::timeout;
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
 use super::breakpoints::{WantedStop, line_place};
-use super::session::JavaSession;
+use super::session::{JavaSession, ValueContainer};
 use super::sources::package_of;
 use super::stop_conditions::parse_conditions;
 use crate::adapters::conversation::{exception_filter, read_request, to_body};
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::types::{
-    CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments,
-    EvaluateArguments, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments, ScopesResponse,
-    SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments,
-    SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse,
-    StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments, ThreadsResponse,
-    VariablesArguments, VariablesResponse,
+    CaptureEventsArguments, ContinueArguments, ContinueResponse, DapCapabilities, DapThread,
+    DataBreakpointInfoArguments, EvaluateArguments, ExceptionInfoArguments, Fields, NextArguments, PauseArguments,
+    ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
+    SourceArguments, SourceResponse, StackTraceArguments, StepInArguments, StepInTargetsArguments, StepOutArguments,
+    ThreadsResponse, VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
-use crate::jdwp::values::ReferenceTypeId;
+use crate::jdwp::values::{ObjectId, ReferenceTypeId};
 use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
 
-/// Requests that may run code of the program, or a compiler: they run beside the others.
-const EVALUATING: [&str; 4] = ["evaluate", "setVariable", "setExpression", "redefineClasses"];
+/// Requests that may run code of the program: one at a time in a thread.
+const EVALUATING: [&str; 5] = ["evaluate", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
+/// Requests that read the frames of a thread: not while an evaluation runs in it.
+const READING_FRAMES: [&str; 9] = [
+    "stackTrace",
+    "scopes",
+    "variables",
+    "exceptionInfo",
+    "stepInTargets",
+    "next",
+    "stepIn",
+    "stepOut",
+    "restartFrame",
+];
+/// Requests that step: where the thread was when they came, or not at all.
+const STEPPING: [&str; 4] = ["next", "stepIn", "stepOut", "restartFrame"];
+/// Requests that change what runs or where it stops: in the order in which they came.
+const ORDERED: [&str; 11] = [
+    "configurationDone",
+    "continue",
+    "next",
+    "stepIn",
+    "stepOut",
+    "restartFrame",
+    "setBreakpoints",
+    "setFunctionBreakpoints",
+    "setDataBreakpoints",
+    "setExceptionBreakpoints",
+    "captureEvents",
+];
+/// How long a pause waits for the requests before it: a virtual machine may never answer them.
+const ORDER_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long the virtual machine may take to list the threads; then they are listed as they were the last time.
+const THREADS_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// Whether a request may take as long as code of the program, or a compiler, does.
-pub fn is_evaluating(command: &str) -> bool {
-    EVALUATING.contains(&command)
+/// Which thread a request is about.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ThreadOfRequest {
+    thread_id: Option<i64>,
+    frame_id: Option<i64>,
+    variables_reference: Option<i64>,
 }
 
 /// What this adapter can do.
@@ -67,17 +107,77 @@ pub fn capabilities() -> DapCapabilities {
 }
 
 impl JavaSession {
-    /// Answers a request.
+    /// Answers a request. Several run at a time: each waits for its turn in its thread, and those that change what runs for
+    /// those before it. Their places are taken in the order in which these futures are polled first.
     pub async fn answer_request(&self, request: IncomingRequest) {
-        match self.handle_request(&request).await {
+        // Held until the response is queued: it comes before the stops that follow from it.
+        let mut order = None;
+        match self.handle_in_turn(&request, &mut order).await {
             Ok(body) => request.respond(&body),
             Err(RequestFailure(text)) => request.respond_error(ErrorResponse::new(text)),
         }
     }
 
+    async fn handle_in_turn<'a>(
+        &'a self,
+        request: &IncomingRequest,
+        order: &mut Option<MutexGuard<'a, ()>>,
+    ) -> Result<Value, RequestFailure> {
+        let command = request.command.as_str();
+        let thread = self.thread_of(request);
+        let halts = || self.with_tables(|tables| thread.map(|thread| tables.suspends.halts(thread)));
+        let halts_before = halts();
+        let _turn = match thread {
+            Some(thread) => Some(self.take_turn(thread, EVALUATING.contains(&command)).await?),
+            None => None,
+        };
+        *order = match command {
+            "pause" => timeout(ORDER_TIMEOUT, self.order.lock()).await.ok(),
+            _ if ORDERED.contains(&command) => Some(self.order.lock().await),
+            _ => None,
+        };
+        if STEPPING.contains(&command) && halts() != halts_before {
+            return Err("the program was paused or resumed before the step could begin".into());
+        }
+        self.handle_request(request).await
+    }
+
+    /// The thread in which a request has to wait for its turn.
+    fn thread_of(&self, request: &IncomingRequest) -> Option<ObjectId> {
+        let is_evaluation = EVALUATING.contains(&request.command.as_str());
+        if !is_evaluation && !READING_FRAMES.contains(&request.command.as_str()) {
+            return None;
+        }
+        // The request itself fails by its arguments.
+        let given: ThreadOfRequest = request.read_arguments().unwrap_or_default();
+        let of_frame = |id| self.frame_spot(id).ok();
+        let of_container = |reference| match self.container(reference) {
+            Ok(ValueContainer::Locals(spot)) => Some(spot),
+            _ => None,
+        };
+        let spot = given.frame_id.and_then(of_frame).or_else(|| given.variables_reference.and_then(of_container));
+        let thread = given.thread_id.and_then(|id| self.thread(id).ok()).or(spot.map(|spot| spot.thread));
+        thread.or_else(|| self.any_spot().ok().filter(|_| is_evaluation).map(|spot| spot.thread))
+    }
+
+    async fn threads_in_time(&self) -> Result<Vec<DapThread>, RequestFailure> {
+        if let Ok(listed) = timeout(THREADS_TIMEOUT, self.list_threads()).await {
+            return listed;
+        }
+        let known = self.with_tables(|tables| {
+            let mut known = tables.listed_threads.clone();
+            known.retain(|thread| tables.threads.find(thread.id).is_some());
+            known
+        });
+        match known.is_empty() {
+            true => Err("the virtual machine does not answer".into()),
+            false => Ok(known),
+        }
+    }
+
     async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
-            "threads" => to_body(ThreadsResponse { threads: self.list_threads().await? }),
+            "threads" => to_body(ThreadsResponse { threads: self.threads_in_time().await? }),
             "stackTrace" => to_body(self.stack_trace(read_request::<StackTraceArguments>(request)?).await?),
             "scopes" => {
                 let ScopesArguments { frame_id } = read_request(request)?;
@@ -121,6 +221,16 @@ impl JavaSession {
     /// Requests that resume or stop, or say where to stop.
     async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
+            "configurationDone" => {
+                let reports_vm_start = self.with_tables(|tables| {
+                    tables.is_configured = true;
+                    tables.reports_vm_start
+                });
+                match reports_vm_start {
+                    true => self.report_vm_start().await,
+                    false => self.start_program().await,
+                }
+            }
             "continue" => {
                 let ContinueArguments { thread_id } = read_request(request)?;
                 let all = self.continue_thread(thread_id).await?;

@@ -1,74 +1,84 @@
 //! Continues, steps and pauses.
 //!
 //! A resume is of one thread: the others that have stopped by themselves stay stopped. A pause suspends all threads once
-//! more, which the next resume undoes for all of them.
+//! more, which the next resume undoes for all of them. A thread that runs the call of an evaluation is resumed when that has
+//! ended.
+
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::breakpoints::JDK_PATTERNS;
-use super::session::{FrameSpot, JavaSession};
+use super::session::{FrameSpot, JavaSession, SessionTables};
 use super::signatures::is_jdk_class;
+use super::thread_control::SentCommands;
+use super::thread_suspends::SuspendCommand;
 use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::objects::EnableCollection;
-use crate::jdwp::commands::threads::{PopFrames, ResumeThread};
-use crate::jdwp::commands::virtual_machine::{ResumeAll, SuspendAll};
+use crate::jdwp::commands::threads::PopFrames;
 use crate::jdwp::values::ObjectId;
-use crate::jdwp::{EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
+use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
+
+/// How long a pause waits for the virtual machine before it is answered.
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl JavaSession {
     /// Resumes a thread that has stopped; after a pause, all threads. Returns whether all threads run now.
     pub async fn continue_thread(&self, thread_id: i64) -> Result<bool, RequestFailure> {
-        let named = self.thread(thread_id);
-        let threads = self.with_tables(|tables| match named {
-            Ok(thread) if tables.stopped.contains_key(&thread) && !tables.is_vm_suspended => vec![thread],
-            _ => tables.stopped.keys().copied().collect(),
+        let threads = self.with_tables(|tables| {
+            let named = tables.threads.find(thread_id).filter(|thread| tables.suspends.halt(*thread).is_some());
+            let is_suspended = tables.suspends.is_any_suspended();
+            let threads = match named {
+                Some(thread) if !tables.suspends.is_all_suspended() => vec![thread],
+                _ => tables.suspends.stopped().collect(),
+            };
+            is_suspended.then_some(threads)
         });
-        let is_vm_suspended = self.with_tables(|tables| std::mem::take(&mut tables.is_vm_suspended));
-        if threads.is_empty() && !is_vm_suspended {
-            return Err("notStopped".into());
-        }
-        for thread in &threads {
-            self.clear_step(*thread).await;
-        }
-        self.resume_threads(&threads, is_vm_suspended).await?;
-        Ok(self.with_tables(|tables| tables.stopped.is_empty()))
+        let threads = threads.ok_or("notStopped")?;
+        // Requests reach the virtual machine in order: the steps end before the threads run.
+        let (_, all_run) = tokio::join!(
+            biased;
+            join_all(threads.iter().map(|thread| self.clear_step(*thread))),
+            self.resume_threads(&threads)
+        );
+        Ok(all_run)
     }
 
-    /// What is known of the stops is forgotten before the threads run.
-    async fn resume_threads(&self, threads: &[ObjectId], is_vm_suspended: bool) -> Result<(), RequestFailure> {
-        let mut released = Vec::new();
-        for thread in threads {
-            self.with_tables(|tables| {
-                released.extend(tables.forget_stop(*thread));
-                tables.invoking.remove(thread);
-            });
-        }
-        if is_vm_suspended && threads.is_empty() {
-            released = self.with_tables(|tables| tables.forget_stop(ObjectId(0)));
-        }
+    /// Resumes threads that have stopped, and all threads after a pause. What is known of the stops is forgotten before they
+    /// run. Returns whether all threads run now; what cannot be resumed is reported after that.
+    async fn resume_threads(&self, threads: &[ObjectId]) -> bool {
+        let resume = |tables: &mut SessionTables| {
+            let mut commands: Vec<SuspendCommand> = Vec::new();
+            for thread in threads {
+                commands.extend(tables.suspends.resume(*thread));
+            }
+            commands.extend(tables.suspends.resume_all());
+            ((tables.forget_frames(), !tables.suspends.is_any_suspended()), commands)
+        };
+        let ((released, all_run), sent) = self.change_suspends(resume);
         // An error means that the object is gone.
         let release = |object| async move { self.vm.request(&EnableCollection { object }).await };
-        join_all(released.into_iter().map(release)).await;
-        for thread in threads {
-            self.vm.request(&ResumeThread { thread: *thread }).await?;
-        }
-        if is_vm_suspended {
-            self.vm.request(&ResumeAll {}).await?;
-        }
-        Ok(())
+        tokio::join!(join_all(released.into_iter().map(release)), self.confirm_resumes(sent));
+        all_run
+    }
+
+    /// Resumes a thread whose event is no stop. What the virtual machine refuses is reported.
+    pub async fn resume_decided(&self, thread: ObjectId) {
+        let ((), sent) = self.change_suspends(|tables| ((), tables.suspends.resume(thread)));
+        let _ = self.take_replies(sent).await;
     }
 
     /// Starts the program, which is suspended since its start.
-    pub async fn start_program(&self) -> Result<(), RequestFailure> {
-        let is_suspended = self.with_tables(|tables| {
+    pub async fn start_program(&self) {
+        let start = |tables: &mut SessionTables| {
             tables.vm_start = None;
             tables.known_frames.forget();
-            std::mem::take(&mut tables.is_vm_suspended)
-        });
-        if is_suspended {
-            self.vm.request(&ResumeAll {}).await?;
-        }
-        Ok(())
+            ((), tables.suspends.resume_all())
+        };
+        let ((), sent) = self.change_suspends(start);
+        self.confirm_resumes(sent).await;
     }
 
     /// Steps a stopped thread by a line.
@@ -81,23 +91,32 @@ impl JavaSession {
     /// As [`JavaSession::step_line`], as a part of another step, too.
     pub async fn step_thread(&self, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
         let thread = self.thread(thread_id)?;
-        if !self.with_tables(|tables| tables.is_suspended(thread)) {
+        if !self.with_tables(|tables| tables.is_suspended(thread) && !tables.suspends.is_calling(thread)) {
             return Err("notStopped".into());
         }
+        let halt = self.with_tables(|tables| tables.suspends.halt_number(thread));
         let request = self.request_step(thread, depth).await?;
-        let (threads, is_vm_suspended) = self.with_tables(|tables| {
-            tables.steps.insert(thread, request);
-            let own: Vec<ObjectId> = tables.stopped.keys().copied().filter(|it| *it == thread).collect();
-            (own, std::mem::take(&mut tables.is_vm_suspended))
+        let own = self.with_tables(|tables| {
+            // It may have been resumed meanwhile.
+            (tables.suspends.halt_number(thread) == halt).then(|| {
+                tables.steps.insert(thread, request);
+                tables.suspends.halt(thread).map(|_| thread)
+            })
         });
-        self.resume_threads(&threads, is_vm_suspended).await
+        let Some(own) = own else {
+            let _ = self.vm.request(&ClearEventRequest { kind: EventKind::SingleStep, request }).await;
+            return Err("notStopped".into());
+        };
+        self.resume_threads(own.as_slice()).await;
+        Ok(())
     }
 
     /// Goes on with a step of a thread that an event has suspended and whose stop is not reported.
     pub async fn continue_step(&self, thread: ObjectId, depth: StepDepth) -> Result<(), RequestFailure> {
         let request = self.request_step(thread, depth).await?;
         self.with_tables(|tables| tables.steps.insert(thread, request));
-        Ok(self.vm.request(&ResumeThread { thread }).await?)
+        self.resume_decided(thread).await;
+        Ok(())
     }
 
     async fn request_step(&self, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
@@ -115,15 +134,41 @@ impl JavaSession {
 
     /// Suspends all threads, and reports that on one of them.
     pub async fn pause(&self, thread_id: i64) -> Result<(), RequestFailure> {
-        if self.with_tables(|tables| std::mem::replace(&mut tables.is_vm_suspended, true)) {
+        let pause = |tables: &mut SessionTables| {
+            if tables.suspends.is_all_suspended() {
+                return (None, Vec::new());
+            }
+            let commands = tables.suspends.suspend_all();
+            (tables.suspends.halt_of_all(), commands)
+        };
+        let (halt, sent) = self.change_suspends(pause);
+        if halt.is_none() {
             return Ok(());
         }
-        self.vm.request(&SuspendAll {}).await?;
+        let session = self.own.upgrade().ok_or("the session has ended")?;
+        let (report, confirmed) = oneshot::channel();
+        self.run_beside(async move {
+            let paused = session.report_pause(sent, halt, thread_id).await;
+            // The request may have been answered.
+            let _ = report.send(paused);
+        });
+        match timeout(PAUSE_TIMEOUT, confirmed).await {
+            Ok(Ok(paused)) => paused,
+            Ok(Err(_)) => Err("the session has ended".into()),
+            Err(_) => Err("the virtual machine does not answer yet: its stop is reported when it does".into()),
+        }
+    }
+
+    async fn report_pause(&self, sent: SentCommands, halt: Option<u64>, thread_id: i64) -> Result<(), RequestFailure> {
+        self.take_replies(sent).await?;
         let thread = match self.thread(thread_id) {
-            Ok(thread) => thread,
-            Err(_) => self.main_thread().await?,
+            Ok(thread) => Some(thread),
+            Err(_) => self.main_thread().await.ok(),
         };
-        self.report_all_stopped(thread, "pause").await;
+        // It may have been resumed before the virtual machine has answered.
+        if self.with_tables(|tables| tables.suspends.halt_of_all() == halt) {
+            self.report_all_stopped(thread, "pause").await;
+        }
         Ok(())
     }
 

@@ -46,7 +46,8 @@ pub async fn open_scripted_session(
     });
     let sources = SourceFolders::default();
     let (tables, code_origin, scratch) = Default::default();
-    (JavaSession { vm, dap, sources, tables, code_origin, scratch }, asked)
+    let (own, order, beside) = (Default::default(), Default::default(), tokio::sync::mpsc::unbounded_channel().0);
+    (JavaSession { vm, dap, sources, tables, code_origin, scratch, own, order, beside }, asked)
 }
 
 /// Ends with its connection.

@@ -2,8 +2,11 @@
 //!
 //! The tables are behind one lock, which is never held over I/O. Does not depend on what a request does with them.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{RwLock, mpsc};
 
 use super::breakpoint_table::BreakpointTable;
 use super::captured_events::CapturedEvents;
@@ -14,8 +17,11 @@ use super::known_frames::KnownFrames;
 use super::old_frames::OldFrames;
 use super::smart_step::SmartStep;
 use super::sources::SourceFolders;
+use super::thread_ids::ThreadIds;
+use super::thread_suspends::ThreadSuspends;
 use crate::adapters::request_failure::RequestFailure;
 use crate::dap::DapServer;
+use crate::dap::types::DapThread;
 use crate::jdwp::commands::threads::FrameEntryOfThread;
 use crate::jdwp::values::{ObjectId, ReferenceTypeId, TaggedObject};
 use crate::sync::lock;
@@ -33,19 +39,25 @@ pub struct JavaSession {
     pub code_origin: Mutex<CodeOrigin>,
     /// The beginning of the names of temporary folders.
     pub scratch: String,
+    /// Itself, for what runs beside the requests.
+    pub own: Weak<JavaSession>,
+    /// Requests that change what runs or where it stops are carried out one after the other.
+    pub order: tokio::sync::Mutex<()>,
+    /// What runs beside the requests, until the session ends.
+    pub beside: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
 }
 
 /// The tables behind the ids of DAP, and what is suspended.
 #[derive(Default)]
 pub struct SessionTables {
-    /// The threads that were ever named to the client; their ids are the places from 1.
-    threads: Vec<ObjectId>,
-    /// The threads that an event has stopped, or the steps of which have ended.
-    pub stopped: HashMap<ObjectId, ThreadHalt>,
-    /// All threads are suspended once more: by a pause, or since the start.
-    pub is_vm_suspended: bool,
-    /// Threads that run a method for an evaluation: their events stop nothing.
-    pub invoking: HashSet<ObjectId>,
+    /// The threads that have not ended.
+    pub threads: ThreadIds,
+    /// As they were listed last.
+    pub listed_threads: Vec<DapThread>,
+    /// Which threads are suspended, and why.
+    pub suspends: ThreadSuspends,
+    /// Evaluations in one thread run one after the other, and nothing reads its frames meanwhile.
+    pub turns: HashMap<ObjectId, Arc<RwLock<()>>>,
     /// The step request of each thread that steps.
     pub steps: HashMap<ObjectId, i32>,
     /// Steps into a chosen method, and the calls of the line that the client has asked for.
@@ -53,10 +65,15 @@ pub struct SessionTables {
     pub step_targets: Vec<String>,
     /// A written field whose thread has to complete the write before its stop is reported.
     pub writes: HashMap<ObjectId, PendingWrite>,
-    frames: Vec<FrameSpot>,
+    /// The frames that were named to the client, by their ids.
+    frames: HashMap<i64, HaltedFrame>,
+    frame_ids: HashMap<HaltedFrame, i64>,
+    last_frame_id: i64,
     pub known_frames: KnownFrames,
     pub old_frames: OldFrames,
-    containers: Vec<ValueContainer>,
+    containers: Vec<(ValueContainer, Option<u64>)>,
+    /// How many references were given before these.
+    past_containers: i64,
     /// Objects that must not be collected while they can be referred to.
     pub kept: Vec<ObjectId>,
     pub breakpoints: BreakpointTable,
@@ -70,13 +87,6 @@ pub struct SessionTables {
     pub reports_vm_start: bool,
 }
 
-/// Why a thread is stopped.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ThreadHalt {
-    /// What was thrown, and whether it will be caught.
-    pub exception: Option<(TaggedObject, bool)>,
-}
-
 /// A field that is about to be written.
 #[derive(Clone, Debug)]
 pub struct PendingWrite {
@@ -88,11 +98,14 @@ pub struct PendingWrite {
 }
 
 /// A frame of a stopped thread: 0 is the innermost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameSpot {
     pub thread: ObjectId,
     pub depth: usize,
 }
+
+/// A frame, and the number of the suspension in which it was seen.
+type HaltedFrame = (FrameSpot, Option<u64>);
 
 /// What a reference to variables stands for.
 #[derive(Clone, Debug)]
@@ -116,9 +129,15 @@ impl JavaSession {
         access(&mut lock(&self.tables))
     }
 
+    /// Runs something beside the requests, until the session ends.
+    pub fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // Fails when the session has ended.
+        let _ = self.beside.send(Box::pin(task));
+    }
+
     /// The thread with that id. Errors: there is none.
     pub fn thread(&self, id: i64) -> Result<ObjectId, RequestFailure> {
-        let found = self.with_tables(|tables| tables.thread(id));
+        let found = self.with_tables(|tables| tables.threads.find(id));
         found.ok_or_else(|| RequestFailure(format!("there is no thread {id}")))
     }
 
@@ -138,34 +157,41 @@ impl JavaSession {
 impl SessionTables {
     /// The id of a thread.
     pub fn thread_id(&mut self, thread: ObjectId) -> i64 {
-        let at = self.threads.iter().position(|known| *known == thread).unwrap_or_else(|| {
-            self.threads.push(thread);
-            self.threads.len() - 1
-        });
-        at as i64 + 1
+        self.threads.id(thread)
     }
 
-    fn thread(&self, id: i64) -> Option<ObjectId> {
-        self.threads.get(usize::try_from(id.checked_sub(1)?).ok()?).copied()
+    /// A thread has ended: nothing is kept of it. Returns its id, if the client may know it.
+    pub fn forget_thread(&mut self, thread: ObjectId) -> Option<i64> {
+        self.suspends.forget_thread(thread);
+        self.turns.remove(&thread);
+        self.steps.remove(&thread);
+        self.smart_steps.remove(&thread);
+        self.writes.remove(&thread);
+        self.threads.remove(thread)
     }
 
     /// The id of a frame.
     pub fn frame_id(&mut self, spot: FrameSpot) -> i64 {
-        let at = self.frames.iter().position(|known| *known == spot).unwrap_or_else(|| {
-            self.frames.push(spot);
-            self.frames.len() - 1
-        });
-        at as i64 + 1
+        let frame = (spot, self.suspends.halt_number(spot.thread));
+        *self.frame_ids.entry(frame).or_insert_with(|| {
+            self.last_frame_id += 1;
+            self.frames.insert(self.last_frame_id, frame);
+            self.last_frame_id
+        })
     }
 
     fn frame_spot(&self, id: i64) -> Option<FrameSpot> {
-        let spot = self.frames.get(usize::try_from(id.checked_sub(1)?).ok()?).copied()?;
-        self.is_suspended(spot.thread).then_some(spot)
+        let (spot, halt) = *self.frames.get(&id)?;
+        self.is_same_halt(spot.thread, halt).then_some(spot)
+    }
+
+    fn is_same_halt(&self, thread: ObjectId, halt: Option<u64>) -> bool {
+        halt.is_some() && halt == self.suspends.halt_number(thread)
     }
 
     /// Frames of a thread were listed, requested in `epoch`. A call that has not returned may end at any time.
     pub fn add_known_frames(&mut self, epoch: u64, thread: ObjectId, first: usize, entries: &[FrameEntryOfThread]) {
-        if self.is_suspended(thread) && !self.invoking.contains(&thread) {
+        if self.suspends.is_suspended(thread) && !self.suspends.is_calling(thread) {
             self.known_frames.add(epoch, thread, first, entries);
         }
     }
@@ -175,28 +201,38 @@ impl SessionTables {
         if self.containers.len() >= MAX_CONTAINERS {
             return 0;
         }
-        self.containers.push(container);
-        self.containers.len() as i64
+        let halt = match &container {
+            ValueContainer::Locals(spot) => self.suspends.halt_number(spot.thread),
+            _ => None,
+        };
+        self.containers.push((container, halt));
+        self.past_containers + self.containers.len() as i64
     }
 
     fn container(&self, reference: i64) -> Option<ValueContainer> {
-        self.containers.get(usize::try_from(reference.checked_sub(1)?).ok()?).cloned()
+        let index = reference.checked_sub(1)?.checked_sub(self.past_containers)?;
+        let (container, halt) = self.containers.get(usize::try_from(index).ok()?)?;
+        match container {
+            ValueContainer::Locals(spot) if !self.is_same_halt(spot.thread, *halt) => None,
+            container => Some(container.clone()),
+        }
     }
 
     /// Whether a thread is suspended for the client.
     pub fn is_suspended(&self, thread: ObjectId) -> bool {
-        self.is_vm_suspended || self.stopped.contains_key(&thread)
+        self.suspends.is_suspended(thread)
     }
 
-    /// A thread is resumed: its frames are gone. Returns the objects that need not be kept any more.
-    pub fn forget_stop(&mut self, thread: ObjectId) -> Vec<ObjectId> {
-        self.stopped.remove(&thread);
+    /// Threads are resumed: their frames are gone. Returns the objects that need not be kept any more.
+    pub fn forget_frames(&mut self) -> Vec<ObjectId> {
         self.known_frames.forget();
-        if !self.stopped.is_empty() || self.is_vm_suspended {
+        if self.suspends.is_any_suspended() {
             return Vec::new();
         }
         // Ids are not used again, since a client may still send an old one.
-        self.frames.iter_mut().for_each(|spot| spot.thread = ObjectId(0));
+        self.frames.clear();
+        self.frame_ids.clear();
+        self.past_containers += self.containers.len() as i64;
         self.containers.clear();
         std::mem::take(&mut self.kept)
     }

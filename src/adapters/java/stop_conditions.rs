@@ -64,6 +64,10 @@ impl JavaSession {
         conditions: &StopConditions,
     ) -> Result<bool, RequestFailure> {
         let spot = FrameSpot { thread, depth: 0 };
+        let _turn = match conditions.condition.is_some() || conditions.log.is_some() {
+            true => Some(self.take_turn(thread, true).await?),
+            false => None,
+        };
         if let Some(condition) = &conditions.condition {
             let value = Evaluator::evaluate_once(self, spot, condition).await?;
             match value {

@@ -3,15 +3,20 @@
 //! An event suspends its own thread only; other threads run on. A written field is reported when the write is done, one
 //! instruction later, so that its new value can be read.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
-use super::session::{JavaSession, PendingWrite, ThreadHalt};
+use super::session::{JavaSession, PendingWrite};
 use super::signatures::is_jdk_class;
+use super::thread_control::ORDER_TIMEOUT;
+use super::thread_suspends::ThreadHalt;
 use crate::adapters::request_failure::RequestFailure;
-use crate::dap::types::{DataChange, StoppedEvent, ThreadEvent};
+use crate::dap::types::{DataChange, StoppedEvent};
 use crate::jdwp::commands::objects::FieldValues;
 use crate::jdwp::commands::reference_types::StaticFieldValues;
-use crate::jdwp::commands::threads::{ResumeThread, ThreadName};
-use crate::jdwp::commands::virtual_machine::ResumeAll;
+use crate::jdwp::commands::threads::ThreadName;
 use crate::jdwp::values::{CodeLocation, JdwpValue, ObjectId, TYPE_CLASS, TaggedObject};
 use crate::jdwp::{
     ClearEventRequest, CompositeEvent, EventKind, EventModifier, ExceptionEvent, FieldEvent, JdwpEvent, JdwpEvent as E,
@@ -24,13 +29,35 @@ pub struct ReachedEvents {
     breakpoints: Vec<i64>,
     is_step: bool,
     exception: Option<ExceptionEvent>,
-    /// The breakpoint, the place and the returned value of a method that returns.
-    exit: Option<(i64, CodeLocation, Option<JdwpValue>)>,
-    field: Option<(Option<i64>, FieldEvent)>,
+    exits: Vec<ReachedExit>,
+    /// Each with its breakpoint.
+    fields: Vec<(i64, FieldEvent)>,
+}
+
+/// A method returns, in whose class a breakpoint waits for that.
+#[derive(Clone, Debug)]
+struct ReachedExit {
+    breakpoint: i64,
+    location: CodeLocation,
+    value: Option<JdwpValue>,
 }
 
 /// The reason of the stop at the end of a step.
 const STEP: &str = "step";
+/// How long a stop waits for the name of its thread.
+const NAME_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the events of one moment have suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EventSuspension {
+    Nothing,
+    Thread(ObjectId),
+    /// A thread inside the call of an evaluation.
+    InCall(ObjectId),
+    All,
+    /// A thread that the events do not name.
+    Unknown,
+}
 
 /// A stop as it is reported.
 #[derive(Debug, Default)]
@@ -45,47 +72,88 @@ struct ThreadStopReport {
 
 impl JavaSession {
     /// Handles what stops nothing, or is not for a thread. Returns what a thread has reached, which may have to be
-    /// evaluated.
-    pub async fn handle_events(
-        &self,
-        composite: CompositeEvent,
-    ) -> Result<Option<(ObjectId, ReachedEvents)>, RequestFailure> {
-        let (mut reached, mut thread) = (ReachedEvents::default(), None);
-        let mut is_stop = false;
-        for event in &composite.events {
-            thread = thread.or(thread_of(event));
+    /// evaluated. What the events have suspended is reported or resumed, or returned.
+    pub async fn handle_events(&self, composite: CompositeEvent) -> Option<(ObjectId, ReachedEvents)> {
+        let CompositeEvent { suspend_policy, events, unreadable } = composite;
+        let unread_thread = unreadable.as_ref().and_then(|it| it.thread);
+        let thread = events.iter().find_map(thread_of).or(unread_thread);
+        let suspended = self.record_suspension(suspend_policy, thread);
+        if let Some(unreadable) = unreadable {
+            self.print("important", &format!("an event was left out: {}\n", unreadable.reason)).await;
+        }
+        let (mut reached, mut is_stop, mut is_reported) = (ReachedEvents::default(), false, false);
+        for event in &events {
             is_stop |= self.sort_event(event, &mut reached);
-            self.report_captured(event).await;
-            match event {
-                E::ClassPrepare { type_tag, class, signature, .. } => {
-                    let class = self.vm.known_class(*class, *type_tag, signature.clone());
-                    self.bind_to_prepared(&class).await?;
-                }
-                E::ClassUnload { signature, .. } => self.vm.forget_unloaded(signature),
-                E::ThreadStart { thread, .. } => self.report_thread("started", *thread).await,
-                E::ThreadDeath { thread, .. } => self.report_thread("exited", *thread).await,
-                E::VmStart { thread, .. } if composite.suspend_policy == SuspendPolicy::All as u8 => {
-                    self.with_tables(|tables| (tables.is_vm_suspended, tables.vm_start) = (true, Some(*thread)));
-                    self.report_vm_start().await?;
-                    return Ok(None);
-                }
-                E::VmDeath { request } if *request != 0 && composite.suspend_policy == SuspendPolicy::All as u8 => {
-                    self.report_vm_death().await?;
-                    return Ok(None);
-                }
-                _ => {}
+            is_reported |= self.handle_event(event, suspended).await;
+        }
+        let ((), sent) = match suspended {
+            EventSuspension::Nothing => return None,
+            EventSuspension::Thread(thread) if is_stop => return Some((thread, reached)),
+            EventSuspension::All if is_reported => return None,
+            EventSuspension::Thread(thread) => self.change_suspends(|tables| ((), tables.suspends.resume(thread))),
+            EventSuspension::InCall(thread) => {
+                self.change_suspends(|tables| ((), tables.suspends.resume_in_call(thread)))
             }
+            EventSuspension::All => self.change_suspends(|tables| ((), tables.suspends.resume_all_once())),
+            EventSuspension::Unknown => {
+                // With the connection, the virtual machine lets all threads go.
+                let text =
+                    "the virtual machine has suspended a thread and does not say which: the connection is closed\n";
+                self.print("important", text).await;
+                self.vm.client.close();
+                return None;
+            }
+        };
+        self.watch_commands(sent);
+        None
+    }
+
+    /// What an event has suspended: recorded before anything else is done.
+    fn record_suspension(&self, policy: u8, thread: Option<ObjectId>) -> EventSuspension {
+        let (all, none) = (SuspendPolicy::All as u8, SuspendPolicy::None as u8);
+        self.with_tables(|tables| match thread {
+            _ if policy == none => EventSuspension::Nothing,
+            _ if policy == all => {
+                tables.suspends.suspend_all_by_event();
+                EventSuspension::All
+            }
+            None => EventSuspension::Unknown,
+            Some(thread) if tables.suspends.suspend_by_event(thread) => EventSuspension::Thread(thread),
+            Some(thread) => EventSuspension::InCall(thread),
+        })
+    }
+
+    /// Handles what an event means besides a stop of its thread. Returns whether it is reported as a stop of all threads.
+    async fn handle_event(&self, event: &JdwpEvent, suspended: EventSuspension) -> bool {
+        self.report_captured(event).await;
+        match event {
+            E::ClassPrepare { type_tag, class, signature, .. } => {
+                let class = self.vm.known_class(*class, *type_tag, signature.clone());
+                // A request that sets breakpoints would bind the same ones at the same time.
+                let _order = self.order.lock().await;
+                if let Err(failure) = self.bind_to_prepared(&class).await {
+                    let text = format!("no breakpoints could be set in {}: {failure}\n", class.name());
+                    self.print("important", &text).await;
+                }
+            }
+            E::ClassUnload { signature, .. } => self.vm.forget_unloaded(signature),
+            E::ThreadStart { thread, .. } => self.report_started(*thread).await,
+            E::ThreadDeath { thread, .. } => self.report_ended(*thread).await,
+            E::VmStart { thread, .. } if suspended == EventSuspension::All => {
+                let is_waited_for = self.with_tables(|tables| {
+                    tables.vm_start = Some(*thread);
+                    tables.reports_vm_start || !tables.is_configured
+                });
+                self.report_vm_start().await;
+                return is_waited_for;
+            }
+            E::VmDeath { request } if *request != 0 && suspended == EventSuspension::All => {
+                self.report_all_stopped(self.main_thread().await.ok(), "vm death").await;
+                return true;
+            }
+            _ => {}
         }
-        let Some(thread) = thread.filter(|_| composite.suspend_policy != 0) else { return Ok(None) };
-        let is_invoking = self.with_tables(|tables| tables.invoking.contains(&thread));
-        if is_stop && !is_invoking && composite.suspend_policy == SuspendPolicy::EventThread as u8 {
-            return Ok(Some((thread, reached)));
-        }
-        match composite.suspend_policy {
-            1 => self.vm.request(&ResumeThread { thread }).await?,
-            _ => self.vm.request(&ResumeAll {}).await?,
-        }
-        Ok(None)
+        false
     }
 
     /// Whether the event may stop its thread.
@@ -96,16 +164,23 @@ impl JavaSession {
             E::SingleStep { .. } => reached.is_step = true,
             E::Exception(exception) => reached.exception = Some(exception.clone()),
             E::MethodExit { request, location, value, .. } => {
-                reached.exit = breakpoint(request).map(|id| (id, *location, *value));
+                let exit = |breakpoint| ReachedExit { breakpoint, location: *location, value: *value };
+                reached.exits.extend(breakpoint(request).map(exit));
             }
-            E::Field(field) => reached.field = Some((breakpoint(&field.request), field.clone())),
+            E::Field(field) => reached.fields.extend(breakpoint(&field.request).map(|id| (id, field.clone()))),
             _ => return false,
         }
         true
     }
 
-    /// Decides whether a thread stops, and reports that; else it is resumed.
-    pub async fn settle_thread(&self, thread: ObjectId, reached: ReachedEvents) -> Result<(), RequestFailure> {
+    /// Decides whether a thread stops, and reports that; else it is resumed. What cannot be decided is reported.
+    pub async fn settle_thread(&self, thread: ObjectId, reached: ReachedEvents) {
+        if let Err(failure) = self.decide_thread(thread, reached).await {
+            self.report_unresumed(thread, &format!("the debugger failed at an event: {failure}")).await;
+        }
+    }
+
+    async fn decide_thread(&self, thread: ObjectId, reached: ReachedEvents) -> Result<(), RequestFailure> {
         let step = self.with_tables(|tables| tables.steps.get(&thread).copied());
         let is_step = reached.is_step && step.is_some();
         let report = self.find_report(thread, reached, is_step).await?;
@@ -115,13 +190,10 @@ impl JavaSession {
             return self.continue_step(thread, depth).await;
         }
         match report {
-            Some(report) => {
-                // Requests reach the virtual machine in order: a step that follows the report finds the old one ended.
-                let ((), reported) = tokio::join!(biased; self.clear_step(thread), self.report_stop(thread, report));
-                reported
-            }
-            None => Ok(self.vm.request(&ResumeThread { thread }).await?),
+            Some(report) => self.report_stop(thread, report).await,
+            None => self.resume_decided(thread).await,
         }
+        Ok(())
     }
 
     /// Ends the step of a thread, if it steps.
@@ -132,43 +204,54 @@ impl JavaSession {
         }
     }
 
+    /// The report of everything that has been reached: the first of these says why.
     async fn find_report(
         &self,
         thread: ObjectId,
         reached: ReachedEvents,
         is_step: bool,
     ) -> Result<Option<ThreadStopReport>, RequestFailure> {
+        let mut reports = Vec::new();
         if let Some(write) = self.with_tables(|tables| tables.writes.remove(&thread)) {
             let kind = EventKind::SingleStep;
             // A step that has ended is gone already.
             let _ = self.vm.request(&ClearEventRequest { kind, request: write.request }).await;
-            return Ok(Some(write_report(write)));
+            reports.push(write_report(write));
         }
-        if let Some((id, field)) = &reached.field {
-            return self.field_report(thread, *id, field).await;
+        let (fields, write) = self.field_report(thread, &reached.fields).await?;
+        reports.extend(fields);
+        reports.extend(self.exception_report(&reached).await?);
+        reports.extend(self.breakpoint_report(thread, &reached.breakpoints).await?);
+        for exit in reached.exits {
+            reports.extend(self.exit_report(thread, exit).await?);
         }
-        if let Some(report) = self.exception_report(&reached).await? {
-            return Ok(Some(report));
+        if let Some(write) = write {
+            // Reported when the write is done.
+            let reached_before = reports.into_iter().flat_map(|report| report.breakpoints).collect();
+            self.complete_write(thread, write, reached_before).await?;
+            return Ok(None);
         }
-        let breakpoints = self.filter_reached(thread, &reached.breakpoints).await;
-        if let Some(first) = breakpoints.first() {
-            let kind = self.with_tables(|tables| tables.breakpoints.entries.get(first).map(|it| it.kind.clone()));
-            let reason = match kind {
-                Some(BreakpointPlace::Entry { .. }) => {
-                    self.remove_breakpoint(*first).await?;
-                    return Ok(Some(ThreadStopReport { reason: "entry", ..ThreadStopReport::default() }));
-                }
-                Some(BreakpointPlace::Function(_)) => "method entry",
-                _ => "breakpoint",
-            };
-            return Ok(Some(ThreadStopReport { reason, breakpoints, ..ThreadStopReport::default() }));
-        }
-        if let Some((id, location, value)) = reached.exit
-            && let Some(report) = self.exit_report(thread, id, location, value).await?
-        {
-            return Ok(Some(report));
-        }
-        Ok(is_step.then(|| ThreadStopReport { reason: STEP, ..ThreadStopReport::default() }))
+        let first = reports.into_iter().reduce(ThreadStopReport::and);
+        Ok(first.or_else(|| is_step.then(|| ThreadStopReport { reason: STEP, ..ThreadStopReport::default() })))
+    }
+
+    async fn breakpoint_report(
+        &self,
+        thread: ObjectId,
+        reached: &[i64],
+    ) -> Result<Option<ThreadStopReport>, RequestFailure> {
+        let breakpoints = self.filter_reached(thread, reached).await;
+        let Some(first) = breakpoints.first() else { return Ok(None) };
+        let kind = self.with_tables(|tables| tables.breakpoints.entries.get(first).map(|it| it.kind.clone()));
+        let reason = match kind {
+            Some(BreakpointPlace::Entry { .. }) => {
+                self.remove_breakpoint(*first).await?;
+                return Ok(Some(ThreadStopReport { reason: "entry", ..ThreadStopReport::default() }));
+            }
+            Some(BreakpointPlace::Function(_)) => "method entry",
+            _ => "breakpoint",
+        };
+        Ok(Some(ThreadStopReport { reason, breakpoints, ..ThreadStopReport::default() }))
     }
 
     /// An exception, unless the JDK throws and catches it itself.
@@ -197,18 +280,17 @@ impl JavaSession {
     async fn exit_report(
         &self,
         thread: ObjectId,
-        id: i64,
-        location: CodeLocation,
-        value: Option<JdwpValue>,
+        exit: ReachedExit,
     ) -> Result<Option<ThreadStopReport>, RequestFailure> {
+        let ReachedExit { breakpoint, location, value } = exit;
         let class = self.vm.class(location.class, location.type_tag).await?;
         let Some(method) = self.vm.method(&class, location.method).await? else { return Ok(None) };
-        let function = self.with_tables(|tables| tables.breakpoints.entries.get(&id).map(|it| it.kind.clone()));
+        let function = self.with_tables(|tables| tables.breakpoints.entries.get(&breakpoint).map(|it| it.kind.clone()));
         let Some(BreakpointPlace::Function(function @ FunctionName { .. })) = function else { return Ok(None) };
         if !function.is_method(&method.name, &class.name()) {
             return Ok(None);
         }
-        let breakpoints = self.filter_reached(thread, &[id]).await;
+        let breakpoints = self.filter_reached(thread, &[breakpoint]).await;
         if breakpoints.is_empty() {
             return Ok(None);
         }
@@ -228,19 +310,17 @@ impl JavaSession {
         }))
     }
 
-    /// `None`: the thread goes on; after a write that stops it, by one instruction.
+    /// The report of a field that is read, or the write that has to be completed before it is reported.
     async fn field_report(
         &self,
         thread: ObjectId,
-        id: Option<i64>,
-        event: &FieldEvent,
-    ) -> Result<Option<ThreadStopReport>, RequestFailure> {
-        let breakpoints = match id {
-            Some(id) => self.filter_reached(thread, &[id]).await,
-            None => Vec::new(),
-        };
+        reached: &[(i64, FieldEvent)],
+    ) -> Result<(Option<ThreadStopReport>, Option<PendingWrite>), RequestFailure> {
+        let Some((_, event)) = reached.first() else { return Ok((None, None)) };
+        let ids: Vec<i64> = reached.iter().map(|(id, _)| *id).collect();
+        let breakpoints = self.filter_reached(thread, &ids).await;
         if breakpoints.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
         let class = self.vm.class(event.class, TYPE_CLASS).await?;
         let fields = self.vm.fields(&class).await?;
@@ -258,76 +338,109 @@ impl JavaSession {
             let data_change = Some(DataChange { name, old_value, new_value });
             let reason = "data breakpoint";
             let rest = ThreadStopReport::default();
-            return Ok(Some(ThreadStopReport { reason, description, breakpoints, data_change, ..rest }));
+            return Ok((Some(ThreadStopReport { reason, description, breakpoints, data_change, ..rest }), None));
         };
         let new_value = self.vm.show_value(new_value, &field.signature).await?.text;
+        Ok((None, Some(PendingWrite { request: 0, field: name, old_value, new_value, breakpoints })))
+    }
+
+    /// The thread goes on by one instruction, which writes a field. `reached_before`: what else it has reached there.
+    async fn complete_write(
+        &self,
+        thread: ObjectId,
+        mut write: PendingWrite,
+        reached_before: Vec<i64>,
+    ) -> Result<(), RequestFailure> {
         let step = EventModifier::Step { thread, by_lines: false, depth: StepDepth::Into };
         let (kind, policy) = (EventKind::SingleStep, SuspendPolicy::EventThread);
         let modifiers = vec![step, EventModifier::Count(1)];
         // A thread has one step request.
         self.clear_step(thread).await;
-        let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
-        let write = PendingWrite { request, field: name, old_value, new_value, breakpoints };
+        write.request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
+        write.breakpoints.extend(reached_before);
         self.with_tables(|tables| tables.writes.insert(thread, write));
-        Ok(None)
-    }
-
-    async fn report_stop(&self, thread: ObjectId, report: ThreadStopReport) -> Result<(), RequestFailure> {
-        let ThreadStopReport { reason, description, text, breakpoints, exception, data_change } = report;
-        let thread_id = self.with_tables(|tables| {
-            tables.stopped.insert(thread, ThreadHalt { exception });
-            tables.smart_steps.remove(&thread);
-            tables.thread_id(thread)
-        });
-        let stopped = StoppedEvent {
-            reason: reason.to_owned(),
-            description,
-            thread_id: Some(thread_id),
-            text,
-            all_threads_stopped: false,
-            hit_breakpoint_ids: breakpoints,
-            data_change,
-            // Fails when the virtual machine has ended, which ends the session.
-            thread_name: self.vm.request(&ThreadName { thread }).await.ok(),
-        };
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&stopped).await;
         Ok(())
     }
 
-    /// Reports that all threads are stopped, on one of them.
-    pub async fn report_all_stopped(&self, thread: ObjectId, reason: &str) {
-        let thread_id = self.with_tables(|tables| tables.thread_id(thread));
-        let (thread_id, all_threads_stopped) = (Some(thread_id), true);
+    /// A thread is suspended that was to run on: the client learns of it.
+    pub async fn report_unresumed(&self, thread: ObjectId, text: &str) {
+        if self.vm.client.is_closed() {
+            return;
+        }
+        self.print("important", &format!("{text}\n")).await;
+        let report = ThreadStopReport { reason: "pause", text: Some(text.to_owned()), ..ThreadStopReport::default() };
+        self.report_stop(thread, report).await;
+    }
+
+    async fn report_stop(&self, thread: ObjectId, report: ThreadStopReport) {
+        let ThreadStopReport { reason, description, text, breakpoints, exception, data_change } = report;
+        let (thread_id, halt) = self.with_tables(|tables| {
+            tables.smart_steps.remove(&thread);
+            let is_held = tables.suspends.report(thread, ThreadHalt { exception });
+            (is_held.then(|| tables.thread_id(thread)), tables.suspends.halt_number(thread))
+        });
+        let report = async {
+            let name = self.vm.client.request_within(&ThreadName { thread }, NAME_TIMEOUT).await;
+            // The response to what has led here comes first.
+            let _order = timeout(ORDER_TIMEOUT, self.order.lock()).await;
+            // It may have been resumed with others meanwhile.
+            if self.with_tables(|tables| tables.suspends.halt_number(thread)) != halt {
+                return;
+            }
+            let stopped = StoppedEvent {
+                reason: reason.to_owned(),
+                description,
+                thread_id,
+                text,
+                all_threads_stopped: false,
+                hit_breakpoint_ids: breakpoints,
+                data_change,
+                thread_name: name.ok(),
+            };
+            // Fails when the client has gone, which ends the session.
+            let _ = self.dap.send_event(&stopped).await;
+        };
+        match thread_id {
+            // Requests reach the virtual machine in order: a step that follows the report finds the old one ended.
+            Some(_) => drop(tokio::join!(biased; self.clear_step(thread), report)),
+            // It has ended.
+            None => self.clear_step(thread).await,
+        }
+    }
+
+    /// Reports that all threads are stopped, on one of them; else on the first that is known.
+    pub async fn report_all_stopped(&self, thread: Option<ObjectId>, reason: &str) {
+        let thread_id = self.with_tables(|tables| match thread {
+            Some(thread) => Some(tables.thread_id(thread)),
+            None => tables.threads.all().first().copied(),
+        });
         let stopped =
-            StoppedEvent { reason: reason.to_owned(), thread_id, all_threads_stopped, ..StoppedEvent::default() };
+            StoppedEvent { reason: reason.to_owned(), thread_id, all_threads_stopped: true, ..StoppedEvent::default() };
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&stopped).await;
     }
 
     /// A virtual machine that was suspended when it was attached to: a stop, once the client has sent its breakpoints.
-    pub async fn report_vm_start(&self) -> Result<(), RequestFailure> {
+    pub async fn report_vm_start(&self) {
         let thread = self.with_tables(|tables| match tables.is_configured && tables.reports_vm_start {
             true => tables.vm_start.take(),
             false => None,
         });
         if let Some(thread) = thread {
-            self.report_all_stopped(thread, "vm start").await;
+            self.report_all_stopped(Some(thread), "vm start").await;
         }
-        Ok(())
     }
+}
 
-    async fn report_vm_death(&self) -> Result<(), RequestFailure> {
-        self.with_tables(|tables| tables.is_vm_suspended = true);
-        let thread = self.main_thread().await?;
-        self.report_all_stopped(thread, "vm death").await;
-        Ok(())
-    }
-
-    async fn report_thread(&self, reason: &str, thread: ObjectId) {
-        let thread_id = self.with_tables(|tables| tables.thread_id(thread));
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
+impl ThreadStopReport {
+    /// One report of both: the reason of the first, the breakpoints of both.
+    fn and(mut self, other: ThreadStopReport) -> ThreadStopReport {
+        self.breakpoints.extend(other.breakpoints);
+        self.description = self.description.or(other.description);
+        self.text = self.text.or(other.text);
+        self.exception = self.exception.or(other.exception);
+        self.data_change = self.data_change.or(other.data_change);
+        self
     }
 }
 

@@ -9,6 +9,7 @@ mod java_classes;
 mod java_events;
 mod java_status;
 mod java_stops;
+mod java_suspensions;
 mod java_swapped_frames;
 mod native_stops;
 mod node_stops;

@@ -1,7 +1,6 @@
 //! Calls of methods and constructors: they run code of the program in the thread of the frame.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::evaluator::Evaluator;
 use super::operand::Operand;
@@ -9,16 +8,13 @@ use super::overloads::{ArgumentType, MethodCandidate, choose_overload, find_cand
 use crate::adapters::java::java_vm::JavaClass;
 use crate::adapters::java::signatures::{method_types, short_type_name, type_name};
 use crate::adapters::request_failure::RequestFailure;
+use crate::jdwp::JdwpCommand;
 use crate::jdwp::commands::class_types::{
     INVOKE_SINGLE_THREADED, InvokeResult, InvokeStatic, InvokeStaticOfInterface, NewArray, NewInstance,
 };
 use crate::jdwp::commands::objects::{InvokeMethod, SetArrayElements};
 use crate::jdwp::commands::reference_types::{ClassLoaderOf, ReflectedType};
 use crate::jdwp::values::{JdwpValue, ObjectId, TYPE_INTERFACE, TaggedObject, UntaggedValue};
-use crate::jdwp::{JdwpCommand, JdwpError, JdwpErrorCode};
-
-/// How long a call may run.
-const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What a method is called on.
 #[derive(Clone)]
@@ -101,33 +97,9 @@ impl Evaluator<'_> {
         if !self.runs_code {
             return Err("this would run code of the program".into());
         }
-        let (session, thread) = (self.session, self.spot.thread);
         // The ids of its frames change.
         self.forget_frame();
-        session.with_tables(|tables| {
-            tables.known_frames.forget();
-            tables.invoking.insert(thread)
-        });
-        let reply = session.vm.client.request_within(command, CALL_TIMEOUT).await;
-        if !matches!(reply, Err(JdwpError::TimedOut { .. })) {
-            session.with_tables(|tables| {
-                tables.known_frames.forget();
-                tables.invoking.remove(&thread)
-            });
-        }
-        reply.map_err(|error| match error {
-            JdwpError::TimedOut { after, .. } => RequestFailure(format!(
-                "the call has not returned within {}: its thread still runs it",
-                humantime::format_duration(after)
-            )),
-            _ if error.has_code(JdwpErrorCode::INVALID_THREAD)
-                || error.has_code(JdwpErrorCode::THREAD_NOT_SUSPENDED) =>
-            {
-                "a method can be called only in a thread that has stopped at a breakpoint, a step or an exception"
-                    .into()
-            }
-            error => error.into(),
-        })
+        self.session.run_call(self.spot.thread, self.halt, command).await
     }
 
     /// Errors: the call has thrown.

@@ -14,6 +14,8 @@ pub struct Evaluator<'a> {
     pub spot: FrameSpot,
     /// Whether it may run code of the program (calls, and what the loading of a class runs), and assign.
     pub runs_code: bool,
+    /// The number of the suspension of its thread: no method is called after it.
+    pub halt: Option<u64>,
     /// Read when it is needed; read anew after each call.
     frame: Option<CodeFrame>,
     kept: Vec<ObjectId>,
@@ -28,7 +30,8 @@ pub fn on_heap<'b, F: Future + Send + 'b>(make: impl FnOnce() -> F) -> BoxFuture
 impl<'a> Evaluator<'a> {
     /// An evaluator in that frame.
     pub fn new(session: &'a JavaSession, spot: FrameSpot) -> Evaluator<'a> {
-        Evaluator { session, spot, runs_code: true, frame: None, kept: Vec::new() }
+        let halt = session.with_tables(|tables| tables.suspends.halt_number(spot.thread));
+        Evaluator { session, spot, runs_code: true, halt, frame: None, kept: Vec::new() }
     }
 
     /// The same, which only looks: what would run code of the program, or change it, fails.
