@@ -16,6 +16,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
     ("src/process/process_handle.rs", "nothing tells that a process was reaped by its parent"),
+    ("src/supervisor/busy_times.rs", "it measures: the counters of the runtime are read each millisecond"),
     ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),
