@@ -157,8 +157,8 @@ async fn two_threads() -> Option<(JavaClient, ScenarioSandbox, (i64, i64))> {
     Some((java, stage, stop))
 }
 
+/// The thread comes round to its breakpoint, and evaluates there.
 async fn goes_on(mut java: JavaClient) {
-    java.prints("round").await;
     let (_, frame) = java.stopped().await;
     let value = java.ask("evaluate", json!({"expression": "slow(1) + 1", "frameId": frame})).await;
     assert_eq!(value["result"], "2");
