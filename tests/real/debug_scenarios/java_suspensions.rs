@@ -99,6 +99,13 @@ impl JavaClient {
         stack["stackFrames"][0]["id"].as_i64().unwrap()
     }
 
+    /// Waits until the program has printed that text, perhaps before now.
+    async fn has_printed(&mut self, text: &str) {
+        while !self.printed.lock().unwrap().contains(text) {
+            self.event("output").await;
+        }
+    }
+
     /// Waits until the program prints one more line of that text.
     async fn prints(&mut self, text: &str) {
         let before = self.printed.lock().unwrap().matches(text).count();
@@ -297,9 +304,12 @@ public class Many {
 ";
     let Some(stage) = ScenarioSandbox::with("java", "Many.java", text) else { return };
     let mut java = JavaClient::start(&stage, "launch", json!({"program": stage.sandbox.path("Many.java")}), &[]).await;
-    java.prints("up").await;
+    java.has_printed("up").await;
     for _ in 0..3 {
-        tokio::time::sleep(Duration::from_secs(1)).await; // the program runs, and starts threads
+        // The program runs, and starts threads.
+        for _ in 0..200 {
+            java.event("thread").await;
+        }
         let began = Instant::now();
         java.ask("pause", json!({"threadId": 1})).await;
         assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
