@@ -72,7 +72,9 @@ impl NodeSession {
         });
         self.add_connection(Arc::clone(&connection));
         let session = CdpSession::Own(client.clone());
-        let isolate = Arc::new(Isolate { id, name, host, session, client: Some(client), state: Mutex::default() });
+        let is_left = Arc::clone(&connection.is_left);
+        let isolate =
+            Arc::new(Isolate { id, name, host, session, client: Some(client), is_left, state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
         self.prepare_isolate(&isolate).await?;
         if !isolate.is_web() {
@@ -84,8 +86,8 @@ impl NodeSession {
     /// Prepares a worker or frame, and lets it run once the client has sent its breakpoints.
     pub async fn connect_child(&self, child: StartedChild) -> Result<(), RequestFailure> {
         let (id, name) = (child.isolate, self.child_name(&child));
-        let StartedChild { session, host, .. } = child;
-        let isolate = Arc::new(Isolate { id, name, host, session, client: None, state: Mutex::default() });
+        let StartedChild { session, is_left, host, .. } = child;
+        let isolate = Arc::new(Isolate { id, name, host, session, client: None, is_left, state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
         let prepared = match isolate.host {
             IsolateHost::ServiceWorker => Ok(()),

@@ -96,14 +96,13 @@ impl NodeSession {
         let text = expression.trim();
         let expression =
             if text.starts_with('{') && text.ends_with('}') { format!("({text})") } else { text.to_owned() };
-        let session = &isolate.session;
         let timeout = u64::try_from(EVALUATION_TIMEOUT.as_millis()).ok();
         let called = match frame {
             Some(frame) => {
                 let call_frame_id = frame.call_frame_id.clone();
                 let evaluate =
                     EvaluateOnCallFrame { call_frame_id, expression, object_group, throw_on_side_effect, timeout };
-                session.call(&evaluate, RESULT_TIMEOUT).await
+                isolate.call_within(&evaluate, RESULT_TIMEOUT).await
             }
             None => {
                 // A promise is not settled before the isolate runs, and the result of `replMode` is one.
@@ -118,7 +117,7 @@ impl NodeSession {
                     await_promise,
                     include_command_line_api,
                 };
-                session.call(&evaluate, RESULT_TIMEOUT).await
+                isolate.call_within(&evaluate, RESULT_TIMEOUT).await
             }
         };
         let mut result = read_result(called)?;

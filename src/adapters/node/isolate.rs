@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct Isolate {
     pub session: CdpSession,
     /// Of the main thread of a process, or of a page: its connection, which its workers and frames share.
     pub client: Option<CdpClient>,
+    /// Its process has finished, or is being left: nothing is asked of it any more.
+    pub is_left: Arc<AtomicBool>,
     pub state: Mutex<IsolateState>,
 }
 
@@ -85,7 +88,16 @@ pub struct IsolatePause {
 impl Isolate {
     /// Sends a command and waits for its result.
     pub async fn call<C: CdpCommand>(&self, command: &C) -> Result<C::Response, CdpError> {
-        self.session.call(command, CALL_TIMEOUT).await
+        self.call_within(command, CALL_TIMEOUT).await
+    }
+
+    /// As [`Isolate::call`], with a deadline of its own. Nothing is sent to a process that has finished and waits for us to
+    /// leave: Node 20 is ended by a signal when it evaluates then.
+    pub async fn call_within<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
+        if self.is_left.load(Ordering::Acquire) {
+            return Err(CdpError::Closed(format!("{} has finished, or is left", self.name)));
+        }
+        self.session.call(command, deadline).await
     }
 
     /// Reads or changes what changes.

@@ -4,7 +4,7 @@
 //! the queue may wait for them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::mpsc;
@@ -36,6 +36,8 @@ pub struct StartedChild {
     pub isolate: i64,
     pub parent: i64,
     pub session: CdpSession,
+    /// That of its connection.
+    pub is_left: Arc<AtomicBool>,
     pub host: IsolateHost,
     /// What the inspector calls it.
     pub title: String,
@@ -53,6 +55,8 @@ pub struct ConnectionEvents {
     events: IsolateEvents,
     /// The isolate of the process's main thread, or of the page.
     pub isolate: i64,
+    /// Its process has finished, or is being left.
+    pub is_left: Arc<AtomicBool>,
     client: OnceLock<CdpClient>,
     /// The workers and frames by their session.
     children: Mutex<HashMap<String, (i64, CdpSession)>>,
@@ -68,7 +72,13 @@ impl IsolateEvents {
     /// For another connection, whose own isolate gets the next number.
     pub fn open(&self) -> Arc<ConnectionEvents> {
         let (isolate, events) = (self.next_isolate(), self.clone());
-        Arc::new(ConnectionEvents { events, isolate, client: OnceLock::new(), children: Mutex::default() })
+        Arc::new(ConnectionEvents {
+            events,
+            isolate,
+            is_left: Arc::default(),
+            client: OnceLock::new(),
+            children: Mutex::default(),
+        })
     }
 
     fn next_isolate(&self) -> i64 {
@@ -113,6 +123,11 @@ impl ConnectionEvents {
                 let detached = event.parse_as::<DetachedFromTarget>("Target.detachedFromTarget");
                 detached.into_iter().for_each(|detached| self.remove_child(&detached.session_id));
             }
+            "NodeRuntime.waitingForDisconnect" => {
+                // At once: what is asked meanwhile is not sent any more.
+                self.is_left.store(true, Ordering::Release);
+                self.push(IsolateEvent::Sent { isolate, event: event.clone() });
+            }
             _ => self.push(IsolateEvent::Sent { isolate, event: event.clone() }),
         }
     }
@@ -155,7 +170,8 @@ impl ConnectionEvents {
     fn add_child(&self, parent: i64, id: String, session: CdpSession, (host, title): (IsolateHost, String)) {
         let isolate = self.events.next_isolate();
         lock(&self.children).insert(id, (isolate, session.clone()));
-        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, host, title }));
+        let is_left = Arc::clone(&self.is_left);
+        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, is_left, host, title }));
     }
 
     fn remove_child(&self, id: &str) {
@@ -184,5 +200,77 @@ impl ConnectionEvents {
         {
             client.close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::{SinkExt, StreamExt};
+    use serde_json::Value;
+    use tokio::net::TcpListener;
+    use tokio_tungstenite::tungstenite::Message;
+
+    use super::*;
+    use crate::adapters::node::isolate::{CALL_TIMEOUT, Isolate};
+    use crate::cdp::debugger::{EnableNodeWorker, EvaluateInGlobalScope, ResumeScript};
+    use crate::cdp::{CdpError, open_connection_with_handler};
+
+    /// Guards against a hang.
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// Says that the process has finished; answers each command, and returns their names once the connection has ended.
+    async fn serve_finished_process(listener: TcpListener) -> Vec<String> {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        socket.send(Message::text(r#"{"method":"NodeRuntime.waitingForDisconnect"}"#)).await.unwrap();
+        let mut methods = Vec::new();
+        while let Some(Ok(message)) = socket.next().await {
+            let Message::Text(text) = message else { continue };
+            let command: Value = serde_json::from_str(&text).unwrap();
+            methods.push(command["method"].as_str().unwrap().to_owned());
+            let answer = format!(r#"{{"id":{},"result":{{"result":{{"type":"undefined"}}}}}}"#, command["id"]);
+            socket.send(Message::text(answer)).await.unwrap();
+        }
+        methods
+    }
+
+    #[tokio::test]
+    async fn nothing_is_asked_of_a_process_and_its_workers_once_it_waits_for_our_disconnect() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let peer = tokio::spawn(serve_finished_process(listener));
+        let (events, mut queue) = IsolateEvents::new();
+        let connection = events.open();
+        let handler = Arc::clone(&connection);
+        let handle = Box::new(move |event: &CdpEvent| handler.handle_event(event));
+        let (client, driver) = open_connection_with_handler(port, "/", LONG, handle).await.unwrap();
+        connection.set_client(client.clone());
+        tokio::spawn(driver);
+        // It has come, and nobody has handled it yet.
+        let event = tokio::time::timeout(LONG, queue.recv()).await.unwrap();
+        assert!(matches!(event, Some(IsolateEvent::Sent { isolate: 1, .. })));
+        let worker = WorkerSession::new(client.clone(), "1".to_owned());
+        for session in [CdpSession::Own(client.clone()), CdpSession::Worker(worker)] {
+            let isolate = Isolate {
+                id: connection.isolate,
+                name: "app.js [1]".to_owned(),
+                host: IsolateHost::Node,
+                session,
+                client: Some(client.clone()),
+                is_left: Arc::clone(&connection.is_left),
+                state: Mutex::default(),
+            };
+            let evaluated = isolate.call_within(&EvaluateInGlobalScope::default(), LONG).await;
+            assert!(matches!(&evaluated, Err(CdpError::Closed(reason)) if reason.contains("app.js [1] has finished")));
+            assert!(isolate.call(&ResumeScript {}).await.is_err());
+        }
+        // What leaves it is sent all the same.
+        let leaving = EnableNodeWorker { wait_for_debugger_on_start: false };
+        CdpSession::Own(client.clone()).deliver(&leaving, CALL_TIMEOUT).await.unwrap();
+        client.close();
+        let methods = tokio::time::timeout(LONG, peer).await.unwrap().unwrap();
+        assert_eq!(methods, ["NodeWorker.enable"]);
     }
 }

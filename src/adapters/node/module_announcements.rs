@@ -61,7 +61,7 @@ impl NodeSession {
         }
         let evaluate =
             EvaluateInGlobalScope { expression, include_command_line_api: true, ..EvaluateInGlobalScope::default() };
-        match isolate.session.call(&evaluate, EVALUATE_TIMEOUT).await {
+        match isolate.call_within(&evaluate, EVALUATE_TIMEOUT).await {
             Ok(result) => result.exception_details.map_or(Ok(()), |details| Err(details.text())),
             Err(error) => {
                 tracing::debug!("the program has not answered: {error}");

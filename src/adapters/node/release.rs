@@ -24,7 +24,8 @@ impl NodeSession {
         }
         let released = timeout(RELEASE_TIMEOUT, async {
             // Fails when it has ended.
-            let _ = process.call(&EnableNodeWorker { wait_for_debugger_on_start: false }).await;
+            let _ =
+                process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
             let workers = self.connection(process.id).map(|it| it.child_sessions()).unwrap_or_default();
             futures_util::future::join_all(workers.iter().map(release_worker)).await;
         });

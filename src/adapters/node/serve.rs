@@ -355,6 +355,8 @@ impl NodeConversation {
                 self.session.remove_all_data_breakpoints().await;
             }
         }
+        // An evaluation that still goes on could reach a process that ends meanwhile.
+        self.session.leave_connections();
         // A main thread that is paused runs on when its last client has left.
         for (isolate, client) in isolates.iter().filter_map(|isolate| Some((isolate, isolate.client.clone()?))) {
             self.session.release_workers(isolate).await;

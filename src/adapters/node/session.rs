@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use super::breakpoint_table::NodeBreakpointTable;
@@ -171,6 +172,11 @@ impl NodeSession {
     /// Keeps the connection to the process, or the page, whose isolate has the same number.
     pub fn add_connection(&self, connection: Arc<ConnectionEvents>) {
         lock(&self.connections).insert(connection.isolate, connection);
+    }
+
+    /// Nothing is asked of any isolate any more.
+    pub fn leave_connections(&self) {
+        lock(&self.connections).values().for_each(|connection| connection.is_left.store(true, Ordering::Release));
     }
 
     /// The connection to the process of an isolate. `None`: it is a worker or a frame, or has ended.
