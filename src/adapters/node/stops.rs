@@ -29,6 +29,14 @@ const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
 /// The engine's name of the pause before a script with a source map.
 pub const BEFORE_SCRIPT: &str = "beforeScriptWithSourceMapExecution";
 
+/// How the session goes on at a pause of the engine.
+enum PauseOutcome {
+    Stop(StopReport),
+    Resume,
+    /// A step was sent: the isolate pauses again.
+    StepsOn,
+}
+
 /// A stop as it is reported.
 #[derive(Debug, Default)]
 struct StopReport {
@@ -170,7 +178,7 @@ impl NodeSession {
             }
         }
         match self.find_report(isolate, &event).await? {
-            Some(report) => {
+            PauseOutcome::Stop(report) => {
                 isolate.with_state(|state| {
                     state.requested = RequestedMove::Run;
                     state.enter_pause(event)
@@ -178,7 +186,8 @@ impl NodeSession {
                 self.rebind_functions(isolate).await;
                 self.send_stopped(isolate, report).await;
             }
-            None => drop(isolate.call(&ResumeScript {}).await?),
+            PauseOutcome::Resume => drop(isolate.call(&ResumeScript {}).await?),
+            PauseOutcome::StepsOn => {}
         }
         Ok(())
     }
@@ -198,42 +207,39 @@ impl NodeSession {
         let _ = self.dap.send_event(&stopped).await;
     }
 
-    /// `None`: the isolate runs on.
-    async fn find_report(
-        &self,
-        isolate: &Arc<Isolate>,
-        event: &PausedEvent,
-    ) -> Result<Option<StopReport>, RequestFailure> {
+    async fn find_report(&self, isolate: &Arc<Isolate>, event: &PausedEvent) -> Result<PauseOutcome, RequestFailure> {
         if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
             let is_requested = isolate.with_state(|state| state.requested) == RequestedMove::Pause;
             let pause = || is_requested.then(|| StopReport { reason: "pause", ..StopReport::default() });
-            return Ok(self.exception_report(isolate, event).or_else(pause));
+            let report = self.exception_report(isolate, event).or_else(pause);
+            return Ok(report.map_or(PauseOutcome::Resume, PauseOutcome::Stop));
         }
         let (stopping, is_entry) = self.count_hits(isolate, event).await;
         if is_entry {
-            return Ok(Some(StopReport { reason: "entry", ..StopReport::default() }));
+            return Ok(PauseOutcome::Stop(StopReport { reason: "entry", ..StopReport::default() }));
         }
         if !stopping.is_empty() {
-            return Ok(Some(StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() }));
+            let report = StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() };
+            return Ok(PauseOutcome::Stop(report));
         }
         // A worker that was told to wait for us pauses at its first line.
         if event.reason == "Break on start" {
-            return Ok(None);
+            return Ok(PauseOutcome::Resume);
         }
         let requested = isolate.with_state(|state| state.requested);
         match requested {
             RequestedMove::Step(kind) => {
                 if self.is_without_source(isolate, event) && self.step_on(isolate, kind).await? {
-                    return Ok(None);
+                    return Ok(PauseOutcome::StepsOn);
                 }
-                Ok(Some(StopReport { reason: "step", ..StopReport::default() }))
+                Ok(PauseOutcome::Stop(StopReport { reason: "step", ..StopReport::default() }))
             }
-            RequestedMove::Pause => Ok(Some(StopReport { reason: "pause", ..StopReport::default() })),
+            RequestedMove::Pause => Ok(PauseOutcome::Stop(StopReport { reason: "pause", ..StopReport::default() })),
             // Reached a breakpoint whose condition on its count does not hold.
-            _ if !event.hit_breakpoints.is_empty() => Ok(None),
+            _ if !event.hit_breakpoints.is_empty() => Ok(PauseOutcome::Resume),
             RequestedMove::Run => {
                 let description = Some("Paused on debugger statement".to_owned());
-                Ok(Some(StopReport { reason: "pause", description, ..StopReport::default() }))
+                Ok(PauseOutcome::Stop(StopReport { reason: "pause", description, ..StopReport::default() }))
             }
         }
     }

@@ -64,6 +64,15 @@ impl NodeConversation {
         body.map_or(Value::Null, |body| serde_json::from_str(body.get()).unwrap())
     }
 
+    /// Sets breakpoints on the lines of a file that end with a marker; returns what is said of them.
+    pub async fn set_breakpoints(&self, file: &Path, marker: &str) -> Value {
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines = text.lines().enumerate().filter(|(_, line)| line.ends_with(marker)).map(|(at, _)| at + 1);
+        let breakpoints: Vec<Value> = lines.map(|line| json!({"line": line})).collect();
+        let set = json!({"source": {"path": file}, "breakpoints": breakpoints});
+        self.request("setBreakpoints", set).await["breakpoints"].take()
+    }
+
     pub async fn configure(&self) {
         self.request("configurationDone", json!({})).await;
     }

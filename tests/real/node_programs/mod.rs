@@ -3,3 +3,4 @@
 
 mod conversation;
 mod program_ends;
+mod steps_and_values;
