@@ -57,6 +57,10 @@ pub struct IsolateState {
     pub requested: RequestedMove,
     /// How many steps the last one has gone on for in code without a source.
     pub steps_without_source: usize,
+    /// Where the last step began.
+    pub step_start: StepStart,
+    /// The step has paused deeper than it may end, and is going back.
+    pub is_stepping_back: bool,
     /// It was started, or needs no start.
     pub is_started: bool,
 }
@@ -76,6 +80,15 @@ pub enum StepKind {
     Into,
     Over,
     Out,
+}
+
+/// Where a step began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepStart {
+    /// How many frames there were.
+    pub depth: usize,
+    /// The line of the script, 0-based.
+    pub line: i64,
 }
 
 /// A pause of the engine.
@@ -118,6 +131,14 @@ impl Isolate {
     /// The pause that it is in.
     pub fn pause(&self) -> Option<Arc<IsolatePause>> {
         self.with_state(|state| state.pause.clone())
+    }
+}
+
+impl StepStart {
+    /// Of a step that is made at a pause.
+    pub fn of(event: &PausedEvent) -> StepStart {
+        let frames = &event.call_frames;
+        StepStart { depth: frames.len(), line: frames.first().map_or(-1, |frame| frame.location.line_number) }
     }
 }
 

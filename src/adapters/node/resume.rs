@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::join;
 
-use super::isolate::{Isolate, RequestedMove, StepKind};
+use super::isolate::{Isolate, RequestedMove, StepKind, StepStart};
 use super::session::NodeSession;
 use super::variables::STOP_OBJECTS;
 use crate::adapters::request_failure::RequestFailure;
@@ -101,11 +101,12 @@ impl NodeSession {
     fn leave_pause(&self, thread_id: i64, requested: RequestedMove) -> Result<Arc<Isolate>, RequestFailure> {
         let isolate = self.isolate(thread_id)?;
         let was_paused = isolate.with_state(|state| {
-            let was_paused = state.pause.take().is_some();
-            if was_paused {
+            let left = state.pause.take();
+            if let Some(pause) = &left {
                 (state.requested, state.steps_without_source) = (requested, 0);
+                (state.step_start, state.is_stepping_back) = (StepStart::of(&pause.event), false);
             }
-            was_paused
+            left.is_some()
         });
         if !was_paused {
             return Err("notStopped".into());

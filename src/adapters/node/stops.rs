@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::NodeBreakpointPlace;
-use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
+use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use crate::adapters::request_failure::RequestFailure;
@@ -229,6 +229,10 @@ impl NodeSession {
         let requested = isolate.with_state(|state| state.requested);
         match requested {
             RequestedMove::Step(kind) => {
+                if let Some(back) = step_back(isolate, event, kind) {
+                    self.send_step(isolate, back).await?;
+                    return Ok(PauseOutcome::StepsOn);
+                }
                 if self.is_without_source(isolate, event) && self.step_on(isolate, kind).await? {
                     return Ok(PauseOutcome::StepsOn);
                 }
@@ -317,6 +321,36 @@ impl NodeSession {
     }
 }
 
+/// A step that has reached a breakpoint which does not stop there ends in no function that it would have passed over: how it
+/// goes on. `None`: it has ended.
+fn step_back(isolate: &Isolate, event: &PausedEvent, kind: StepKind) -> Option<StepKind> {
+    let now = StepStart::of(event);
+    isolate.with_state(|state| {
+        let is_interrupted = !event.hit_breakpoints.is_empty();
+        let next = next_step_back(kind, state.step_start, now, (is_interrupted, state.is_stepping_back));
+        state.is_stepping_back = next.is_some();
+        next
+    })
+}
+
+fn next_step_back(
+    kind: StepKind,
+    start: StepStart,
+    now: StepStart,
+    (is_interrupted, is_stepping_back): (bool, bool),
+) -> Option<StepKind> {
+    let deepest = match kind {
+        StepKind::Into => return None,
+        StepKind::Over => start.depth,
+        StepKind::Out => start.depth.saturating_sub(1),
+    };
+    if now.depth > deepest {
+        return (is_interrupted || is_stepping_back).then_some(StepKind::Out);
+    }
+    // Back in the statement that has called.
+    (kind == StepKind::Over && is_stepping_back && now == start).then_some(StepKind::Over)
+}
+
 fn is_instrumentation(engine_id: &str) -> bool {
     engine_id.split_once(':').is_some_and(|(_, name)| name == BEFORE_SCRIPT)
 }
@@ -335,5 +369,33 @@ impl IsolatePause {
     /// Whether it is at an exception.
     pub fn is_exception(&self) -> bool {
         matches!(self.event.reason.as_str(), "exception" | "promiseRejection")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_interrupted_goes_back_to_where_it_may_end() {
+        let check = |kind, now: (usize, i64), is_stepping_back: bool, next| {
+            let [start, now] = [(2, 10), now].map(|(depth, line)| StepStart { depth, line });
+            let how = (!is_stepping_back, is_stepping_back);
+            assert_eq!(next_step_back(kind, start, now, how), next, "{kind:?} {now:?} {is_stepping_back}");
+        };
+        for is_stepping_back in [false, true] {
+            check(StepKind::Over, (3, 50), is_stepping_back, Some(StepKind::Out));
+            check(StepKind::Over, (2, 11), is_stepping_back, None);
+            check(StepKind::Over, (1, 90), is_stepping_back, None);
+            check(StepKind::Out, (3, 50), is_stepping_back, Some(StepKind::Out));
+            check(StepKind::Out, (2, 10), is_stepping_back, Some(StepKind::Out));
+            check(StepKind::Out, (1, 90), is_stepping_back, None);
+            check(StepKind::Into, (3, 50), is_stepping_back, None);
+        }
+        check(StepKind::Over, (2, 10), true, Some(StepKind::Over));
+        check(StepKind::Over, (2, 10), false, None);
+        // Nothing has interrupted it.
+        let [start, now] = [1, 2].map(|depth| StepStart { depth, line: 1 });
+        assert_eq!(next_step_back(StepKind::Over, start, now, (false, false)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Steps past code without a source.
+//! Steps past code without a source and breakpoints that do not stop.
 
 use serde_json::{Value, json};
 
@@ -44,6 +44,70 @@ async fn a_step_goes_on_through_code_without_a_source_to_the_next_line_of_one() 
         conversation.request("continue", json!({"threadId": thread})).await;
         assert_eq!(conversation.ends().await.0, Some(0));
     }
+}
+
+const CALLS: &str = "\
+function twice(number) {
+  const result = number * 2;
+  return result; // COUNTED
+}
+function outer(number) {
+  return twice(number) + twice(number); // OUTER
+}
+const numbers = [1, 2, 3];
+let sum = twice(1) + twice(2); // CALL
+sum += numbers.map((number) => outer(number)).length; // MAP
+console.log(sum); // AFTER
+";
+
+#[tokio::test]
+async fn a_step_past_a_breakpoint_whose_count_does_not_hold_ends_where_it_would_without_it() {
+    for node in installed_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("app.js");
+        std::fs::write(&program, CALLS).unwrap();
+        let arguments = json!({"runtimeExecutable": node, "program": "app.js", "cwd": folder.path()});
+        let mut conversation = NodeConversation::begin("launch", arguments).await;
+        let (counted, call) = (line_of("COUNTED"), line_of("CALL"));
+        let breakpoints = json!([{"line": counted, "hitCondition": "100"}, {"line": call}]);
+        let set = json!({"source": {"path": program}, "breakpoints": breakpoints});
+        conversation.request("setBreakpoints", set).await;
+        conversation.configure().await;
+        let thread = conversation.event("stopped").await["threadId"].clone();
+        for marker in ["MAP", "AFTER"] {
+            conversation.request("next", json!({"threadId": thread})).await;
+            let stopped = conversation.event("stopped").await;
+            assert_eq!((&stopped["reason"], top_line(&conversation, &thread).await), (&json!("step"), line_of(marker)));
+        }
+        conversation.request("continue", json!({"threadId": thread})).await;
+        assert_eq!(conversation.ends().await.0, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_step_out_past_a_breakpoint_whose_count_does_not_hold_ends_in_the_caller() {
+    for node in installed_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("app.js");
+        std::fs::write(&program, CALLS).unwrap();
+        let arguments = json!({"runtimeExecutable": node, "program": "app.js", "cwd": folder.path()});
+        let mut conversation = NodeConversation::begin("launch", arguments).await;
+        let breakpoints = json!([{"line": line_of("COUNTED"), "hitCondition": "100"}, {"line": line_of("OUTER"), "condition": "number === 2"}]);
+        let set = json!({"source": {"path": program}, "breakpoints": breakpoints});
+        conversation.request("setBreakpoints", set).await;
+        conversation.configure().await;
+        let thread = conversation.event("stopped").await["threadId"].clone();
+        conversation.request("stepOut", json!({"threadId": thread})).await;
+        conversation.event("stopped").await;
+        assert_eq!(top_line(&conversation, &thread).await, line_of("MAP"));
+        conversation.request("continue", json!({"threadId": thread})).await;
+        assert_eq!(conversation.ends().await.0, Some(0));
+    }
+}
+
+fn line_of(marker: &str) -> i64 {
+    let line = CALLS.lines().position(|line| line.ends_with(marker)).unwrap();
+    line as i64 + 1
 }
 
 async fn top_line(conversation: &NodeConversation, thread: &Value) -> i64 {
