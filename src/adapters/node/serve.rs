@@ -9,11 +9,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 use super::attach_target::{attach_error, find_target};
 use super::connection::{InspectorAddress, process_name};
@@ -34,11 +36,14 @@ use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::EvaluateInGlobalScope;
 use crate::cdp::types::ClosePage;
 use crate::dap::types::{
-    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent,
+    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent, ThreadsResponse,
 };
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
 use crate::process::ProcessExit;
+
+/// How long the output is read after the exit of the program, at most.
+const LAST_OUTPUT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -312,20 +317,52 @@ impl NodeConversation {
     /// The program has ended: reports how, then waits for the client to leave.
     async fn report_end(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         let dap = self.session.dap.clone();
-        if let Some(program) = &self.program {
-            let exit = program.debuggee.wait_for_end().await;
+        // Kept until the client has left.
+        let program = self.program.take();
+        if let Some(program) = &program {
+            let exit = program.debuggee.process.wait_for_exit().await;
+            let leaving = self.send_last_output(program, inbox).await;
             context.exit.send_replace(Some(exit));
-            while let Ok(piece) = self.output.try_recv() {
-                self.send_output(piece).await;
-            }
             // A signal has no code; the session is told of it by the context.
             if let ProcessExit::Code(code) = exit {
                 let _ = dap.send_event(&ExitedEvent { exit_code: code.into(), ..ExitedEvent::default() }).await;
+            }
+            if let Some(leaving) = leaving {
+                let _ = dap.send_event(&TerminatedEvent {}).await;
+                return leaving.respond(&json!({}));
             }
         }
         // Each of these fails when the client has gone.
         let _ = dap.send_event(&TerminatedEvent {}).await;
         wait_for_disconnect(inbox).await;
+    }
+
+    /// Sends what is left of the output, until its streams have ended. A daemon of the program may keep them open: then until it
+    /// prints nothing for a moment, or for [`LAST_OUTPUT_LIMIT`]. Returns the request by which the client leaves meanwhile.
+    async fn send_last_output(&mut self, program: &NodeProgram, inbox: &mut DapInbox) -> Option<IncomingRequest> {
+        let limit = Instant::now() + LAST_OUTPUT_LIMIT;
+        loop {
+            tokio::select! {
+                biased; // what has been read is sent
+                () = sleep_until(limit) => return None,
+                incoming = inbox.next() => match incoming {
+                    Some(DapIncoming::Request(request)) => match request.command.as_str() {
+                        "disconnect" | "terminate" => return Some(request),
+                        "threads" => request.respond(&ThreadsResponse::default()),
+                        _ => request.respond_error(ErrorResponse::new("the program has ended")),
+                    },
+                    Some(_) => {}
+                    None => return None,
+                },
+                Some(piece) = self.output.recv() => self.send_output(piece).await,
+                () = program.debuggee.wait_for_last_output() => {
+                    while let Ok(piece) = self.output.try_recv() {
+                        self.send_output(piece).await;
+                    }
+                    return None;
+                }
+            }
+        }
     }
 
     async fn disconnect(self, request: IncomingRequest) {

@@ -1,4 +1,6 @@
-//! Steps past code without a source and breakpoints that do not stop.
+//! Steps past code without a source and breakpoints that do not stop, and the last output.
+
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -103,6 +105,28 @@ async fn a_step_out_past_a_breakpoint_whose_count_does_not_hold_ends_in_the_call
         conversation.request("continue", json!({"threadId": thread})).await;
         assert_eq!(conversation.ends().await.0, Some(0));
     }
+}
+
+#[tokio::test]
+async fn the_last_lines_of_a_program_that_prints_much_arrive() {
+    const LINES: usize = 50_000;
+    for node in installed_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        // All of it is in the pipe, or waits for room in it, when the program ends.
+        let text =
+            format!("process.stdout.write(Array.from({{ length: {LINES} }}, (_, at) => `line ${{at}}\\n`).join(''));");
+        write(folder.path(), "app.js", &text);
+        let arguments = json!({"runtimeExecutable": node, "program": "app.js", "cwd": folder.path()});
+        let conversation = NodeConversation::begin("launch", arguments).await;
+        conversation.configure().await;
+        let (exit_code, output) = conversation.ends().await;
+        let lines: Vec<&str> = output.lines().filter(|line| line.starts_with("line ")).collect();
+        assert_eq!((exit_code, lines.len(), lines.last()), (Some(0), LINES, Some(&"line 49999")));
+    }
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join(name), text).unwrap();
 }
 
 fn line_of(marker: &str) -> i64 {
