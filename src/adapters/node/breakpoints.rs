@@ -112,7 +112,7 @@ impl NodeSession {
     pub async fn forget_scripts(&self, isolate: &Isolate) {
         isolate.with_state(|state| {
             state.scripts.clear();
-            state.map_bytes = 0;
+            (state.map_bytes, state.map_entries) = (0, 0);
         });
         let forgotten = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
         for id in forgotten.retired {

@@ -49,6 +49,8 @@ pub struct IsolateState {
     pub scripts: ScriptTable,
     /// How much the maps of a page's scripts have, in bytes.
     pub map_bytes: usize,
+    /// How many entries all maps have.
+    pub map_entries: usize,
     /// The maps of scripts that are about to be compiled.
     pub prepared_maps: HashMap<PathBuf, Arc<ScriptMap>>,
     pub pause: Option<Arc<IsolatePause>>,

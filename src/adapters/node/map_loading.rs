@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
 use super::isolate::{Isolate, IsolateHost};
+use super::map_size::MAX_ALL_ENTRIES;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::{MAX_MAP, ScriptMap, decode_inline_map, decode_map};
@@ -40,21 +41,23 @@ impl NodeSession {
             && let Some(url) = Url::parse(&script.url).ok().filter(|url| self.maps.covers_url(url))
         {
             let loaded = self.load_web_map(isolate, script, &url).await;
-            return self.report_unread(&script.url, loaded).await.flatten().map(Arc::new);
+            let read = self.report_unread(&script.url, loaded).await.flatten();
+            return read.map(|map| count_map(isolate, map));
         }
         let path = script.path.clone().filter(|path| self.maps.covers(path))?;
         let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
         match prepared {
             Some(map) => Some(map),
-            None => self.read_map(path, script.map_address.clone()).await,
+            None => self.read_map(isolate, path, script.map_address.clone()).await,
         }
     }
 
-    async fn read_map(&self, script: PathBuf, address: String) -> Option<Arc<ScriptMap>> {
-        let (maps, path) = (self.maps.clone(), script.clone());
-        let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address)).await;
+    async fn read_map(&self, isolate: &Isolate, script: PathBuf, address: String) -> Option<Arc<ScriptMap>> {
+        let (maps, path, most) = (self.maps.clone(), script.clone(), entries_left(isolate));
+        let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address, most)).await;
         let read = read.unwrap_or_else(|cause| Err(cause.to_string()));
-        self.report_unread(&script.display().to_string(), read).await.map(Arc::new)
+        let read = self.report_unread(&script.display().to_string(), read).await;
+        read.map(|map| count_map(isolate, map))
     }
 
     async fn report_unread<T>(&self, script: &str, read: Result<T, String>) -> Option<T> {
@@ -93,11 +96,11 @@ impl NodeSession {
         if all > MAX_PAGE_MAPS {
             return Err(format!("the page's maps have more than {MAX_PAGE_MAPS} bytes"));
         }
-        let (maps, file) = (self.maps.clone(), script.path.clone());
+        let (maps, file, most) = (self.maps.clone(), script.path.clone(), entries_left(isolate));
         let decode = move || {
             let map = match text {
-                Some(text) => decode_map(&text),
-                None => decode_inline_map(&address),
+                Some(text) => decode_map(&text, most),
+                None => decode_inline_map(&address, most),
             }?;
             Ok(Some(maps.web_map(map, &base, file.as_deref())))
         };
@@ -109,11 +112,21 @@ impl NodeSession {
         if !self.maps.covers(&file) {
             return;
         }
-        if let Some(map) = self.read_map(file.clone(), address).await {
+        if let Some(map) = self.read_map(isolate, file.clone(), address).await {
             self.bind_ahead(isolate, &file, &map).await;
             isolate.with_state(|state| state.prepared_maps.insert(file, map));
         }
     }
+}
+
+/// How many entries the next map of an isolate may have.
+fn entries_left(isolate: &Isolate) -> usize {
+    MAX_ALL_ENTRIES.saturating_sub(isolate.with_state(|state| state.map_entries))
+}
+
+fn count_map(isolate: &Isolate, map: ScriptMap) -> Arc<ScriptMap> {
+    isolate.with_state(|state| state.map_entries = state.map_entries.saturating_add(map.entries));
+    Arc::new(map)
 }
 
 /// Loads what a page would load from a URL. Errors: it cannot be loaded, or is too large.

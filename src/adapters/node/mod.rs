@@ -26,7 +26,7 @@
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
 //! | `web_files` | the files of a page's scripts, and their URLs |
-//! | `map_loading` | reads maps from files, or through a page |
+//! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
 //!
 //! Does not depend on sessions of the supervisor.
 
@@ -45,6 +45,7 @@ mod isolate;
 mod isolate_events;
 mod launch_arguments;
 mod map_loading;
+mod map_size;
 mod module_announcements;
 mod node_program;
 mod process_inspector;

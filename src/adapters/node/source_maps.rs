@@ -5,8 +5,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use sourcemap::{DecodedMap, SourceMap, Token};
 
+use super::map_size::{MAX_MAP_ENTRIES, MAX_SOURCES, count_entries};
 use crate::bounded_file::{self, Links};
 
 /// The largest map that is read, in bytes.
@@ -15,6 +18,8 @@ pub const MAX_MAP: u64 = 64 << 20;
 /// A map that was read; lines and columns are 0-based, columns in UTF-16 code units.
 pub struct ScriptMap {
     map: SourceMap,
+    /// How many entries it has, at most.
+    pub entries: usize,
     /// The absolute path of each source, by its number in the map; none: it is of no folder of the program.
     sources: Vec<Option<PathBuf>>,
 }
@@ -48,9 +53,10 @@ impl MapFolders {
     }
 
     /// Reads the map of a script: `address` is what its last line names. Blocks. Errors: it cannot be read.
-    pub fn read_map(&self, script: &Path, address: &str) -> Result<ScriptMap, String> {
+    /// A map may have no more than `most` entries.
+    pub fn read_map(&self, script: &Path, address: &str, most: usize) -> Result<ScriptMap, String> {
         if address.starts_with("data:") {
-            return Ok(self.local_map(decode_inline_map(address)?, script));
+            return Ok(self.local_map(decode_inline_map(address, most)?, script));
         }
         let file = map_file(script, address).ok_or_else(|| format!("{address} is no local file"))?;
         if !self.covers(&file) {
@@ -59,11 +65,11 @@ impl MapFolders {
         let in_file = |cause: String| format!("{}: {cause}", file.display());
         let bytes =
             bounded_file::read_file(&file, MAX_MAP, Links::Follow).map_err(|cause| in_file(cause.to_string()))?;
-        Ok(self.local_map(decode_map(&bytes).map_err(in_file)?, &file))
+        Ok(self.local_map(decode_map(&bytes, most).map_err(in_file)?, &file))
     }
 
     /// `base`: the file that the names of the sources are relative to.
-    fn local_map(&self, map: SourceMap, base: &Path) -> ScriptMap {
+    fn local_map(&self, map: DecodedScriptMap, base: &Path) -> ScriptMap {
         let folder = base.parent().unwrap_or(Path::new("/"));
         ScriptMap::new(map, |name| Some(self.source_path(folder, name)))
     }
@@ -96,22 +102,36 @@ fn map_file(script: &Path, address: &str) -> Option<PathBuf> {
     folder.join(address).ok()?.to_file_path().ok()
 }
 
-/// Decodes a map that its script has in a `data:` URL.
-pub fn decode_inline_map(address: &str) -> Result<SourceMap, String> {
-    flatten_map(sourcemap::decode_data_url(address))
+/// A map that was decoded, and how many entries it has at most.
+pub struct DecodedScriptMap {
+    map: SourceMap,
+    entries: usize,
 }
 
-/// Decodes the text of a map.
-pub fn decode_map(text: &[u8]) -> Result<SourceMap, String> {
-    flatten_map(sourcemap::decode_slice(text))
-}
-
-fn flatten_map(decoded: sourcemap::Result<DecodedMap>) -> Result<SourceMap, String> {
-    match decoded.map_err(|cause| cause.to_string())? {
-        DecodedMap::Regular(map) => Ok(map),
-        DecodedMap::Index(index) => index.flatten().map_err(|cause| cause.to_string()),
-        DecodedMap::Hermes(_) => Err("maps of Hermes are not supported".to_owned()),
+/// Decodes a map that its script has in a `data:` URL. Errors: it is none, or has more than `most` entries.
+pub fn decode_inline_map(address: &str, most: usize) -> Result<DecodedScriptMap, String> {
+    let (kind, data) = address.split_once(";base64,").ok_or("its `data:` URL is not in base64")?;
+    if !kind.starts_with("data:application/json") {
+        return Err("its `data:` URL is no JSON".to_owned());
     }
+    decode_map(&STANDARD.decode(data).map_err(|cause| cause.to_string())?, most)
+}
+
+/// Decodes the text of a map. Errors: it is none, or has more than `most` entries.
+pub fn decode_map(text: &[u8], most: usize) -> Result<DecodedScriptMap, String> {
+    let (entries, most) = (count_entries(text), most.min(MAX_MAP_ENTRIES));
+    if entries > most {
+        return Err(format!("it has {entries} entries, of which {most} can be read"));
+    }
+    let map = match sourcemap::decode_slice(text).map_err(|cause| cause.to_string())? {
+        DecodedMap::Regular(map) => map,
+        DecodedMap::Index(index) => index.flatten().map_err(|cause| cause.to_string())?,
+        DecodedMap::Hermes(_) => return Err("maps of Hermes are not supported".to_owned()),
+    };
+    if map.get_source_count() as usize > MAX_SOURCES {
+        return Err(format!("it names {} sources, of which {MAX_SOURCES} can be read", map.get_source_count()));
+    }
+    Ok(DecodedScriptMap { map, entries })
 }
 
 /// Without `.` and `..`, as text: the path need not exist.
@@ -129,9 +149,10 @@ pub(super) fn normalize_path(path: &Path) -> PathBuf {
 
 impl ScriptMap {
     /// A map whose sources have the paths that `find` gives for their names.
-    pub fn new(map: SourceMap, find: impl Fn(&str) -> Option<PathBuf>) -> ScriptMap {
+    pub fn new(decoded: DecodedScriptMap, find: impl Fn(&str) -> Option<PathBuf>) -> ScriptMap {
+        let DecodedScriptMap { map, entries } = decoded;
         let sources = map.sources().map(find).collect();
-        ScriptMap { map, sources }
+        ScriptMap { map, entries, sources }
     }
 
     /// Whether the script was made of a file.
@@ -187,9 +208,9 @@ mod tests {
     fn only_maps_of_the_users_own_scripts_are_read() {
         assert!(folders().covers(Path::new("/w/out/a.js")));
         assert!(!folders().covers(Path::new("/w/node_modules/x/a.js")) && !folders().covers(Path::new("/x/a.js")));
-        let outside = folders().read_map(Path::new("/w/out/a.js"), "../../x/a.js.map");
+        let outside = folders().read_map(Path::new("/w/out/a.js"), "../../x/a.js.map", 9);
         assert!(outside.err().is_some_and(|cause| cause.contains("outside")));
-        let foreign = folders().read_map(Path::new("/w/out/a.js"), "http://evil.example/a.js.map");
+        let foreign = folders().read_map(Path::new("/w/out/a.js"), "http://evil.example/a.js.map", 9);
         assert!(foreign.err().is_some_and(|cause| cause.contains("no local file")));
     }
 
@@ -201,7 +222,9 @@ mod tests {
         std::fs::create_dir(root.join("out")).unwrap();
         std::fs::write(root.join("out/a.js.map"), map).unwrap();
         let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), web_root: None };
-        let read = folders.read_map(&root.join("out/a.js"), "a.js.map").unwrap();
+        let read = folders.read_map(&root.join("out/a.js"), "a.js.map", 100).unwrap();
+        let refused = folders.read_map(&root.join("out/a.js"), "a.js.map", 5).err().unwrap();
+        assert!(refused.contains("entries, of which 5 can be read"), "{refused}");
         let source = root.join("src/a.ts");
         assert!(read.has_source(&source) && !read.has_source(&root.join("out/a.js")));
         let original = |line| read.original_place(line, 3).map(|place| (place.line, place.column));
@@ -209,7 +232,7 @@ mod tests {
         assert_eq!(read.generated_place(&source, 1, 0), Some((1, 0)));
         assert_eq!(read.generated_place(&source, 2, 0), Some((2, 0)), "the next line with code");
         assert_eq!(read.generated_place(&source, 4, 0), None);
-        assert!(folders.read_map(&root.join("out/b.js"), "b.js.map").is_err());
-        assert!(folders.read_map(&root.join("out/b.js"), "data:application/json,{").is_err());
+        assert!(folders.read_map(&root.join("out/b.js"), "b.js.map", 100).is_err());
+        assert!(folders.read_map(&root.join("out/b.js"), "data:application/json,{", 100).is_err());
     }
 }

@@ -5,10 +5,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use sourcemap::SourceMap;
 use url::Url;
 
-use super::source_maps::{MapFolders, ScriptMap, file_path, normalize_path};
+use super::source_maps::{DecodedScriptMap, MapFolders, ScriptMap, file_path, normalize_path};
 
 /// Folders below the root whose content is served as if it lay in the root.
 const SERVED_FOLDERS: [&str; 5] = ["public", "static", "www", "dist", "build"];
@@ -52,7 +51,7 @@ impl MapFolders {
     }
 
     /// The map of a page's script, whose sources are named relative to `base` and, if the script has a file, to that.
-    pub fn web_map(&self, map: SourceMap, base: &Url, file: Option<&Path>) -> ScriptMap {
+    pub fn web_map(&self, map: DecodedScriptMap, base: &Url, file: Option<&Path>) -> ScriptMap {
         ScriptMap::new(map, |name| self.web_source(base, file, name))
     }
 
