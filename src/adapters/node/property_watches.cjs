@@ -3,11 +3,19 @@
 (() => {
   'use strict';
   const { defineProperty, getOwnPropertyDescriptor } = Reflect;
+  // Both let go of an object that the program has forgotten: its watches live as long as it does.
+  const ofObject = new WeakMap();
   const watches = new Map();
   let last = 0;
 
-  const find = (object, name) => {
-    for (const it of watches.values()) if (it.object === object && it.name === name) return it;
+  const find = (object, name) => ofObject.get(object)?.get(name);
+  const findById = (id) => watches.get(id)?.deref();
+
+  const keep = (it) => {
+    for (const [id, kept] of watches) if (!kept.deref()) watches.delete(id);
+    watches.set(it.id, new WeakRef(it));
+    if (!ofObject.has(it.object)) ofObject.set(it.object, new Map());
+    ofObject.get(it.object).set(it.name, it);
   };
 
   // Why a property cannot be watched: the reasons are those of `property_watches.rs`.
@@ -49,12 +57,12 @@
       const reason = refuse(own);
       if (reason || known) return reason || known.id;
       last += 1;
-      watches.set(last, { id: last, object, name });
+      keep({ id: last, object, name });
       return last;
     },
 
     install(id) {
-      const it = watches.get(id);
+      const it = findById(id);
       if (!it) return 'missing';
       const own = getOwnPropertyDescriptor(it.object, it.name);
       if (it.set && own?.set === it.set) return '';
@@ -76,7 +84,7 @@
 
     // The property has its value again, unless the program has redefined it.
     remove(id) {
-      const it = watches.get(id);
+      const it = findById(id);
       const set = it?.set;
       if (!set) return;
       it.set = it.before = undefined;

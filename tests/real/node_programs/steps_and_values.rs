@@ -1,4 +1,5 @@
-//! Steps past code without a source and breakpoints that do not stop, and the last output.
+//! Steps past code without a source and breakpoints that do not stop, the last output, and what a session keeps alive in a
+//! program.
 
 use std::path::Path;
 
@@ -122,6 +123,43 @@ async fn the_last_lines_of_a_program_that_prints_much_arrive() {
         let (exit_code, output) = conversation.ends().await;
         let lines: Vec<&str> = output.lines().filter(|line| line.starts_with("line ")).collect();
         assert_eq!((exit_code, lines.len(), lines.last()), (Some(0), LINES, Some(&"line 49999")));
+    }
+}
+
+const FORGOTTEN: &str = "\
+let holder = { value: 1 };
+const held = new WeakRef(holder);
+console.log('held'); // STOP
+holder = undefined;
+setTimeout(() => {
+  gc();
+  console.log(held.deref() ? 'kept' : 'collected');
+}, 20);
+";
+
+#[tokio::test]
+async fn an_object_that_was_looked_at_for_a_data_breakpoint_is_collected_as_without_us() {
+    for node in installed_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("app.js");
+        std::fs::write(&program, FORGOTTEN).unwrap();
+        let arguments = json!({
+            "runtimeExecutable": node, "runtimeArgs": ["--expose-gc"], "program": "app.js", "cwd": folder.path(),
+        });
+        let mut conversation = NodeConversation::begin("launch", arguments).await;
+        conversation.set_breakpoints(&program, "STOP").await;
+        conversation.configure().await;
+        let thread = conversation.event("stopped").await["threadId"].clone();
+        let stack = conversation.request("stackTrace", json!({"threadId": thread})).await;
+        let frame = stack["stackFrames"][0]["id"].clone();
+        let info = conversation.request("dataBreakpointInfo", json!({"name": "holder.value", "frameId": frame})).await;
+        let watched = json!({"breakpoints": [{"dataId": info["dataId"]}]});
+        let set = conversation.request("setDataBreakpoints", watched).await;
+        assert_eq!(set["breakpoints"][0]["verified"], true, "{info} {set}");
+        conversation.request("setDataBreakpoints", json!({"breakpoints": []})).await;
+        conversation.request("continue", json!({"threadId": thread})).await;
+        let ended = conversation.ends().await;
+        assert!(ended.0 == Some(0) && ended.1.contains("collected"), "{ended:?}");
     }
 }
 
