@@ -28,14 +28,15 @@ pub async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress> {
         return Err(failed(foreign));
     }
     if let Some(path) = path {
-        return Ok(node_address(port, path));
+        return Ok(node_address(attach, port, path));
     }
     let endpoint = discover_endpoint(port).await.map_err(|error| failed(error.to_string()))?;
     match (&attach.page, endpoint.is_browser) {
-        (None, false) => Ok(node_address(port, endpoint.path)),
+        (None, false) => Ok(node_address(attach, port, endpoint.path)),
         (Some(filter), true) => {
             let targets = list_targets(port).await.map_err(|error| failed(error.to_string()))?;
-            find_page(&targets, filter).and_then(|page| page_address(port, page)).map_err(failed)
+            let address = find_page(&targets, filter).and_then(|page| page_address(port, page)).map_err(failed)?;
+            Ok(InspectorAddress { allows_foreign: attach.is_host_named, ..address })
         }
         (None, true) => {
             let error = Error::other(format!("cannot attach to 127.0.0.1:{port}"));
@@ -58,8 +59,9 @@ pub fn attach_error(attach: &NodeAttach, port: u16, cause: String) -> Error {
     Error::other(format!("cannot attach to 127.0.0.1:{port}")).because(cause).hint(hint)
 }
 
-fn node_address(port: u16, path: String) -> InspectorAddress {
-    InspectorAddress { port, path, name: format!("node at port {port}"), host: IsolateHost::Node }
+fn node_address(attach: &NodeAttach, port: u16, path: String) -> InspectorAddress {
+    let (name, allows_foreign) = (format!("node at port {port}"), attach.is_host_named);
+    InspectorAddress { port, path, name, host: IsolateHost::Node, allows_foreign }
 }
 
 fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<InspectorAddress, String> {
@@ -67,7 +69,7 @@ fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<Inspec
     let address = page.web_socket_debugger_url.as_deref().ok_or("another debugger has exclusive access to the page")?;
     // Only the path counts: the port is the one that was asked.
     let (_, path) = websocket_address(address)?;
-    Ok(InspectorAddress { port, path, name, host })
+    Ok(InspectorAddress { port, path, name, host, allows_foreign: false })
 }
 
 /// The first page whose URL matches, with `*` for any text.

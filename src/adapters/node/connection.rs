@@ -1,5 +1,6 @@
 //! Connects the inspectors of processes and workers, and prepares each isolate before it runs.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::session::NodeSession;
 use super::stops::BEFORE_SCRIPT;
 use super::web_files::plain_url;
+use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::{
     EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,
@@ -45,10 +47,13 @@ pub struct InspectorAddress {
     /// How its main thread is called, or the page.
     pub name: String,
     pub host: IsolateHost,
+    /// Another user's process may listen there: the caller has named the host.
+    pub allows_foreign: bool,
 }
 
 impl NodeSession {
-    /// Connects to the inspector of a process or page. Errors: it cannot be connected to, or answers otherwise than an inspector.
+    /// Connects to the inspector of a process or page. Errors: it cannot be connected to, it is another user's, or it answers
+    /// otherwise than an inspector.
     pub async fn connect_process(
         &self,
         address: &InspectorAddress,
@@ -63,6 +68,13 @@ impl NodeSession {
         });
         let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
         let (client, driver) = opened?;
+        // Only now: who listened before may have left the port to another user's process.
+        if !address.allows_foreign
+            && let Some(foreign) = foreign_listener((Ipv4Addr::LOCALHOST, address.port).into())
+                .map_err(|cause| RequestFailure(cause.to_string()))?
+        {
+            return Err(foreign.into());
+        }
         connection.set_client(client.clone());
         let (id, name, host) = (connection.isolate, address.name.clone(), address.host.clone());
         let ending = Arc::clone(&connection);

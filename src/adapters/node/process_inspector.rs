@@ -50,6 +50,7 @@ pub async fn find_process_inspector(pid: u32) -> Result<InspectorAddress> {
         path: endpoint.path,
         name: process_name(&program, pid),
         host: IsolateHost::Node,
+        allows_foreign: false,
     })
 }
 

@@ -6,7 +6,6 @@
 //! ```
 //! Requests are answered in order, but those that may run code of the program: these run beside.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,6 @@ use crate::adapters::ServeContext;
 use crate::adapters::conversation::{
     NextMove, next_start, output_event, requested_termination, respond_to_start, wait_for_disconnect,
 };
-use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::debugger::EvaluateInGlobalScope;
@@ -165,12 +163,8 @@ impl NodeConversation {
     /// A process of the program has opened its inspector: the port must be one of our user.
     async fn connect_opened(&mut self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, RequestFailure> {
         let (port, path) = websocket_address(&opened.url)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if let Some(foreign) = foreign_listener(address).map_err(|cause| RequestFailure(cause.to_string()))? {
-            return Err(foreign.into());
-        }
-        let name = process_name(&opened.program, opened.pid);
-        self.connect(&InspectorAddress { port, path, name, host: IsolateHost::Node }).await
+        let (name, host) = (process_name(&opened.program, opened.pid), IsolateHost::Node);
+        self.connect(&InspectorAddress { port, path, name, host, allows_foreign: false }).await
     }
 
     async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
