@@ -59,6 +59,15 @@ impl CdpSession {
         }
     }
 
+    /// Sends a command without waiting for its response, in order with all others.
+    pub async fn send<C: CdpCommand>(&self, command: &C) -> Result<(), CdpError> {
+        match self {
+            CdpSession::Own(client) => client.send(None, command).await,
+            CdpSession::Flat(flat) => flat.client.send(Some(&flat.id), command).await,
+            CdpSession::Worker(worker) => worker.send(command).await,
+        }
+    }
+
     /// The target has ended: so do the commands that wait. Those of the connection's own end with it.
     pub fn close(&self, reason: &str) {
         match self {
@@ -113,10 +122,17 @@ impl WorkerSession {
     }
 
     async fn deliver<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<(), CdpError> {
+        self.parent.call(None, &self.wrap_command(command)?, deadline).await.map(drop)
+    }
+
+    async fn send<C: CdpCommand>(&self, command: &C) -> Result<(), CdpError> {
+        self.parent.send(None, &self.wrap_command(command)?).await
+    }
+
+    fn wrap_command<C: CdpCommand>(&self, command: &C) -> Result<SendMessageToWorker, CdpError> {
         let id = self.pending.assign_id(|id| id)?;
         let message = encode_command(id, None, C::METHOD, command)?;
-        let send = SendMessageToWorker { message, session_id: self.id.clone() };
-        self.parent.call(None, &send, deadline).await.map(drop)
+        Ok(SendMessageToWorker { message, session_id: self.id.clone() })
     }
 
     async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {

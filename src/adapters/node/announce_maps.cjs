@@ -1,8 +1,10 @@
-// Announces the CommonJS modules of a program that have a source map before they are compiled: the engine pauses before
-// no CommonJS module. `report`: the name of the debugger's function. Returns what undoes it.
+// Announces the functions that a program compiles of a file, as CommonJS modules are, and that have a source map before they
+// are compiled: the engine pauses only before whole scripts. `report`: the name of the debugger's function. Returns what
+// undoes it.
 function announceMapsOfModules(require, report) {
     "use strict";
-    const { Module } = require("node:module");
+    const { Module, syncBuiltinESMExports } = require("node:module");
+    const vm = require("node:vm");
     const fs = require("node:fs");
 
     function announceMap(file, text) {
@@ -43,7 +45,26 @@ function announceMapsOfModules(require, report) {
         },
     };
     Object.defineProperty(Module.prototype, "_compile", accessor);
+
+    // Test runners compile by it what they load: it has returned when the program runs what it has compiled.
+    const { compileFunction } = vm;
+    const announcing = function (text, parameters, options) {
+        const file = options?.filename;
+        if (typeof text === "string" && typeof file === "string" && file.startsWith("/") && !file.includes("/node_modules/")) {
+            announceMap(file, text);
+        }
+        return compileFunction.apply(this, arguments);
+    };
+    for (const name of ["name", "length"]) {
+        Object.defineProperty(announcing, name, Object.getOwnPropertyDescriptor(compileFunction, name));
+    }
+    vm.compileFunction = announcing;
+    syncBuiltinESMExports();
     return () => {
+        if (vm.compileFunction === announcing) {
+            vm.compileFunction = compileFunction;
+            syncBuiltinESMExports();
+        }
         if (Object.getOwnPropertyDescriptor(Module.prototype, "_compile")?.get !== accessor.get) return;
         const own = { value: compile, writable: true, configurable: true, enumerable: true };
         Object.defineProperty(Module.prototype, "_compile", own);

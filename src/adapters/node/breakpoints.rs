@@ -206,13 +206,14 @@ impl NodeSession {
     pub async fn bind_mapped(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
         let Some(map) = script.map() else { return };
         for entry in self.breakpoints_in_sources(map) {
-            if script.is_own_source() && entry.file() == script.path.as_deref() {
-                self.retire_url(isolate, &entry).await;
-            }
             if !entry.is_in_script(isolate.id, script) {
                 let before = entry.place;
                 self.bind_in_script(isolate, &entry, script).await;
                 self.report_change(entry.id, before).await;
+            }
+            // After that: not every script waits for us, and the line by the URL may be the right one.
+            if script.is_own_source() && entry.file() == script.path.as_deref() {
+                self.retire_url(isolate, &entry).await;
             }
         }
     }
@@ -306,8 +307,7 @@ impl NodeSession {
 
     /// The program may have reached it already: it stays known.
     async fn retire_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
-        let is_meant =
-            |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.script.is_none() && !bound.is_retired;
+        let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_by_wanted_line();
         let retired: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
             let bound =
                 breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();

@@ -109,10 +109,21 @@ impl Isolate {
     /// As [`Isolate::call`], with a deadline of its own. Nothing is sent to a process that has finished and waits for us to
     /// leave: Node 20 is ended by a signal when it evaluates then.
     pub async fn call_within<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
+        self.check_connected()?;
+        self.session.call(command, deadline).await
+    }
+
+    /// Sends a command whose result does not matter, in order with all others.
+    pub async fn send<C: CdpCommand>(&self, command: &C) -> Result<(), CdpError> {
+        self.check_connected()?;
+        self.session.send(command).await
+    }
+
+    fn check_connected(&self) -> Result<(), CdpError> {
         if self.is_left.load(Ordering::Acquire) {
             return Err(CdpError::Closed(format!("{} has finished, or is left", self.name)));
         }
-        self.session.call(command, deadline).await
+        Ok(())
     }
 
     /// Reads or changes what changes.

@@ -3,6 +3,7 @@
 //! A pause is of one isolate; the others run on. A pause before a script with a map is for us: its breakpoints are bound
 //! before it runs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -123,7 +124,8 @@ impl NodeSession {
         }
         if script.is_skipped && !script.is_internal() {
             let positions = vec![ScriptPosition::default()];
-            isolate.call(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
+            // A program may load hundreds of them while we wait for one response.
+            isolate.send(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
         }
         // Not every script with a map waits for us.
         self.load_map(isolate, script).await;
@@ -266,7 +268,7 @@ impl NodeSession {
 
     /// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.
     async fn count_hits(&self, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
-        let (mut stopping, mut entry) = (Vec::new(), None);
+        let (mut stopping, mut entry, mut reached) = (Vec::new(), None, BTreeSet::new());
         let line = self.original_line(isolate, event);
         self.with_breakpoints(|breakpoints| {
             for engine_id in &event.hit_breakpoints {
@@ -276,6 +278,10 @@ impl NodeSession {
                 }
                 if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {
                     entry = Some((found.id, engine_id.clone()));
+                    continue;
+                }
+                // One stop may be at two places of the engine: by the URL, and in the script.
+                if !reached.insert(found.id) {
                     continue;
                 }
                 found.hit_count += 1;
