@@ -8,6 +8,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, Ordering};
+use std::time::Duration;
 
 use crate::sessions::adapters::{java_session, node_session};
 use crate::sessions::choices::Choices;
@@ -52,8 +53,13 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// One test at a time: the allocated bytes are those of all threads.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Sends random requests to an adapter, in sessions of which each has a seed.
-fn check_adapter<F>(session: fn(Choices, usize) -> F)
+/// What an adapter of ours answers within [`QUICK_LIMIT`] in every state.
+const QUICK: [&str; 3] = ["threads", "pause", "disconnect"];
+/// Of virtual time.
+const QUICK_LIMIT: Duration = Duration::from_secs(1);
+
+/// Sends random requests to an adapter, in sessions of which each has a seed; returns what has come of them.
+fn check_adapter<F>(session: fn(Choices, usize) -> F) -> SessionOutcome
 where
     F: Future<Output = SessionOutcome> + Send + 'static,
 {
@@ -65,8 +71,9 @@ where
     };
     let number = |name: &str| env::var(name).ok().map(|text| text.parse::<u64>().expect(name));
     if let Some(seed) = number("DEVTETHER_SCRIPTED_SEED") {
-        println!("{:#?}", run(seed).unwrap());
-        return;
+        let outcome = run(seed).unwrap();
+        println!("{outcome:#?}");
+        return outcome;
     }
     let wanted = number("DEVTETHER_SCRIPTED_REQUESTS").map_or(REQUESTS, |wanted| wanted as usize);
     let (mut total, mut failures) = (SessionOutcome::default(), BTreeMap::<String, u64>::new());
@@ -92,16 +99,24 @@ where
     assert!(total.succeeded * 5 > total.requests, "few requests succeed: the peer says too little: {total:?}");
     assert!(total.stops > 0, "nothing has stopped: {total:?}");
     assert!(left < MAX_LEFT, "{left} bytes are left of {} requests", total.requests);
+    total
+}
+
+fn assert_quick(total: &SessionOutcome) {
+    for command in QUICK {
+        let outcome = total.commands.get(command).copied().unwrap_or_default();
+        assert!(outcome.requests > 0 && outcome.slowest <= QUICK_LIMIT, "{command}: {outcome:?}");
+    }
 }
 
 #[test]
 fn the_java_adapter_answers_every_request_whatever_the_virtual_machine_does() {
-    check_adapter(java_session);
+    assert_quick(&check_adapter(java_session));
 }
 
 #[test]
 fn the_node_adapter_answers_every_request_whatever_the_inspector_does() {
-    check_adapter(node_session);
+    assert_quick(&check_adapter(node_session));
 }
 
 #[test]

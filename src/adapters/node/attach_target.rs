@@ -61,7 +61,7 @@ pub fn attach_error(attach: &NodeAttach, port: u16, cause: String) -> Error {
 
 fn node_address(attach: &NodeAttach, port: u16, path: String) -> InspectorAddress {
     let (name, allows_foreign) = (format!("node at port {port}"), attach.is_host_named);
-    InspectorAddress { port, path, name, host: IsolateHost::Node, allows_foreign }
+    InspectorAddress { port, path, name, host: IsolateHost::Node, allows_foreign, is_launched: false }
 }
 
 fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<InspectorAddress, String> {
@@ -69,7 +69,7 @@ fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<Inspec
     let address = page.web_socket_debugger_url.as_deref().ok_or("another debugger has exclusive access to the page")?;
     // Only the path counts: the port is the one that was asked.
     let (_, path) = websocket_address(address)?;
-    Ok(InspectorAddress { port, path, name, host, allows_foreign: false })
+    Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: false })
 }
 
 /// The first page whose URL matches, with `*` for any text.

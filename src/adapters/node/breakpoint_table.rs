@@ -86,7 +86,7 @@ impl BoundBreakpoint {
         BoundBreakpoint { isolate, engine_id, script: None, is_retired: false, made_in: None }
     }
 
-    /// Whether the engine has it at the wanted line of the URL, which may be a line of compiled text.
+    /// Whether the engine has it at the wanted line of the URL, which may be a line of compiled text, or in the wanted function.
     pub fn is_by_wanted_line(&self) -> bool {
         self.script.is_none() && self.made_in.is_none() && !self.is_retired
     }

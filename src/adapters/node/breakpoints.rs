@@ -9,10 +9,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::Isolate;
+use super::lane::wait_for_all;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::ScriptMap;
@@ -23,13 +26,25 @@ use crate::cdp::debugger::{
 };
 use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
+/// How long all isolates may take to bind breakpoints before the client is answered.
+const BIND_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an isolate may take to compile a condition.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(1);
 const NO_CODE: &str = "there is no code at or below this line";
+
+/// What changes of the breakpoints, in each isolate.
+struct BreakpointChange {
+    removed: Vec<NodeBreakpoint>,
+    added: Vec<i64>,
+    /// The client has its answer: what is bound from now on is reported.
+    is_answered: AtomicBool,
+}
 
 impl NodeSession {
     /// Replaces the breakpoints that `is_replaced`; those that are wanted again stay as they are. An error instead of what
     /// is wanted refuses it.
     pub async fn replace_breakpoints(
-        &self,
+        self: &Arc<NodeSession>,
         is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
         wanted: Vec<Result<WantedBreakpoint, String>>,
     ) -> Result<Vec<DapBreakpoint>, RequestFailure> {
@@ -59,17 +74,44 @@ impl NodeSession {
                 Err(refused) => Err(refused),
             });
         }
-        // First, since the engine has one breakpoint at each place.
-        for entry in old {
-            self.with_breakpoints(|breakpoints| breakpoints.entries.remove(&entry.id));
-            self.unbind(&entry).await;
+        self.with_breakpoints(|breakpoints| old.iter().for_each(|entry| drop(breakpoints.entries.remove(&entry.id))));
+        self.apply_change(BreakpointChange { removed: old, added, is_answered: AtomicBool::new(false) }).await;
+        Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
+    }
+
+    /// Has all isolates take up a change, within [`BIND_TIMEOUT`]; one that answers later reports what it has bound.
+    async fn apply_change(self: &Arc<NodeSession>, change: BreakpointChange) {
+        let change = Arc::new(change);
+        let isolates = self.isolates().into_iter().filter(|isolate| !isolate.is_unprepared());
+        let binding = isolates.map(|isolate| {
+            let (session, own, change) = (Arc::clone(self), Arc::clone(&isolate), Arc::clone(&change));
+            isolate.lane.request(async move { session.apply_in_isolate(&own, &change).await })
+        });
+        let bound = wait_for_all(binding, BIND_TIMEOUT).await;
+        change.is_answered.store(true, Ordering::Release);
+        if bound.is_none() {
+            let late = format!("a thread has not answered within {BIND_TIMEOUT:?}: it is set there once it does");
+            self.with_breakpoints(|breakpoints| {
+                for id in &change.added {
+                    if let Some(entry) = breakpoints.entries.get_mut(id) {
+                        entry.message.get_or_insert_with(|| late.clone());
+                    }
+                }
+            });
         }
-        for isolate in self.isolates().iter().filter(|isolate| !isolate.is_unprepared()) {
-            for id in &added {
-                self.bind(isolate, *id).await;
+    }
+
+    async fn apply_in_isolate(&self, isolate: &Isolate, change: &BreakpointChange) {
+        // First, since the engine has one breakpoint at each place.
+        for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
+            remove_bound(isolate, bound).await;
+        }
+        for id in &change.added {
+            self.bind(isolate, *id).await;
+            if change.is_answered.load(Ordering::Acquire) {
+                self.report_change(*id, None).await;
             }
         }
-        Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
     }
 
     fn report_breakpoint(&self, id: Result<i64, String>) -> DapBreakpoint {
@@ -90,7 +132,7 @@ impl NodeSession {
             expression: format!("(function(){{if({condition}\n);}})"),
             ..EvaluateInGlobalScope::default()
         };
-        let text = isolate.call(&evaluate).await.ok()?.exception_details?.text();
+        let text = isolate.call_within(&evaluate, COMPILE_TIMEOUT).await.ok()?.exception_details?.text();
         let error = text.lines().next().unwrap_or_default().to_owned();
         let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
         self.print("stderr", &said).await;
@@ -126,17 +168,19 @@ impl NodeSession {
     async fn bind(&self, isolate: &Isolate, id: i64) {
         let entry = self.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
         let Some(entry) = entry else { return };
+        let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_by_wanted_line());
         match &entry.wanted.place {
             NodeBreakpointPlace::Line { path, file, line, column } => {
                 let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
                 let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
-                for script in &scripts {
+                for script in scripts.iter().filter(|script| !entry.is_in_script(isolate.id, script)) {
                     self.bind_in_script(isolate, &entry, script).await;
                 }
-                if !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
+                if !is_bound && !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
                     self.bind_by_url(isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
                 }
             }
+            _ if is_bound => {}
             NodeBreakpointPlace::Entry(file) => self.bind_by_url(isolate, &entry, [file, file], (0, 0)).await,
             NodeBreakpointPlace::Function(name) => self.bind_function(isolate, &entry, name).await,
         }
@@ -166,7 +210,7 @@ impl NodeSession {
             if let Ok(result) = isolate.call(&set).await {
                 let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
                 let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
-                self.record_bound(entry.id, bound, None, NOT_LOADED);
+                self.record_bound(isolate, entry.id, bound, (None, NOT_LOADED)).await;
             }
         }
     }
@@ -198,7 +242,7 @@ impl NodeSession {
         let place = result.locations.first().map(|at| (at.line_number, at.column_number));
         let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
         let message = if is_loaded { NO_CODE } else { NOT_LOADED };
-        self.record_bound(entry.id, bound, place, message);
+        self.record_bound(isolate, entry.id, bound, (place, message)).await;
     }
 
     /// Binds the breakpoints of the sources that a script was made of, and reports those that are bound now. Where the
@@ -235,7 +279,7 @@ impl NodeSession {
                 let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
                 let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
                 let bound = BoundBreakpoint { script: Some(script.id.clone()), ..own };
-                self.record_bound(entry.id, bound, Some(place), NO_CODE);
+                self.record_bound(isolate, entry.id, bound, (Some(place), NO_CODE)).await;
             }
             Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
         }
@@ -254,7 +298,7 @@ impl NodeSession {
         match isolate.call(&SetCallBreakpoint { object_id, condition: self.condition_of(entry) }).await {
             Ok(result) => {
                 let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-                self.record_bound(entry.id, bound, Some((0, 0)), NO_CODE);
+                self.record_bound(isolate, entry.id, bound, (Some((0, 0)), NO_CODE)).await;
             }
             Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
         }
@@ -282,26 +326,23 @@ impl NodeSession {
         });
     }
 
-    fn record_bound(&self, id: i64, bound: BoundBreakpoint, place: Option<(i64, i64)>, message: &str) {
-        self.with_breakpoints(|breakpoints| {
-            if let Some(entry) = breakpoints.entries.get_mut(&id) {
-                entry.bound.push(bound);
-                entry.place = place.or(entry.place);
-                entry.message = Some(message.to_owned());
-            }
+    /// Records that a breakpoint is bound; takes it away again if the client has removed it meanwhile.
+    async fn record_bound(
+        &self,
+        isolate: &Isolate,
+        id: i64,
+        bound: BoundBreakpoint,
+        (place, message): (Option<(i64, i64)>, &str),
+    ) {
+        let is_wanted = self.with_breakpoints(|breakpoints| {
+            let entry = breakpoints.entries.get_mut(&id)?;
+            entry.bound.push(bound.clone());
+            entry.place = place.or(entry.place);
+            entry.message = Some(message.to_owned());
+            Some(())
         });
-    }
-
-    async fn unbind(&self, entry: &NodeBreakpoint) {
-        for bound in &entry.bound {
-            self.remove_bound(bound).await;
-        }
-    }
-
-    async fn remove_bound(&self, bound: &BoundBreakpoint) {
-        if let Ok(isolate) = self.isolate(bound.isolate) {
-            // Fails when the isolate has ended.
-            let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: bound.engine_id.clone() }).await;
+        if is_wanted.is_none() {
+            remove_bound(isolate, &bound).await;
         }
     }
 
@@ -318,7 +359,7 @@ impl NodeSession {
             bound.filter(is_meant).map(retire).collect()
         });
         for bound in retired {
-            self.remove_bound(&bound).await;
+            remove_bound(isolate, &bound).await;
         }
     }
 
@@ -354,4 +395,9 @@ impl NodeSession {
             let _ = self.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
         }
     }
+}
+
+async fn remove_bound(isolate: &Isolate, bound: &BoundBreakpoint) {
+    // Fails when the isolate has ended.
+    let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: bound.engine_id.clone() }).await;
 }

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-
 use super::isolate::{Isolate, IsolateHost};
 use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
+use super::lane::{Lane, LaneFull, SessionTasks};
 use super::session::NodeSession;
 use super::stops::BEFORE_SCRIPT;
 use super::web_files::plain_url;
@@ -49,16 +48,18 @@ pub struct InspectorAddress {
     pub host: IsolateHost,
     /// Another user's process may listen there: the caller has named the host.
     pub allows_foreign: bool,
+    /// The process is of a program that we have launched: it waits for us, and runs without us where it cannot be debugged.
+    pub is_launched: bool,
 }
 
 impl NodeSession {
     /// Connects to the inspector of a process or page. Errors: it cannot be connected to, it is another user's, or it answers
     /// otherwise than an inspector.
     pub async fn connect_process(
-        &self,
+        self: &Arc<NodeSession>,
         address: &InspectorAddress,
         events: &IsolateEvents,
-        tasks: &mut JoinSet<()>,
+        tasks: &SessionTasks,
     ) -> Result<Arc<Isolate>, RequestFailure> {
         let connection = events.open();
         // Weak: the connection has a handle to the client, which has this handler.
@@ -76,45 +77,80 @@ impl NodeSession {
             return Err(foreign.into());
         }
         connection.set_client(client.clone());
-        let (id, name, host) = (connection.isolate, address.name.clone(), address.host.clone());
-        let ending = Arc::clone(&connection);
-        tasks.spawn(async move {
-            driver.await;
-            ending.end().await;
+        let isolate = Arc::new(Isolate {
+            id: connection.isolate,
+            name: address.name.clone(),
+            host: address.host.clone(),
+            session: CdpSession::Own(client.clone()),
+            client: Some(client),
+            connection: Arc::clone(&connection),
+            lane: Lane::start(tasks),
+            state: Mutex::default(),
         });
-        self.add_connection(Arc::clone(&connection));
-        let session = CdpSession::Own(client.clone());
-        let is_left = Arc::clone(&connection.is_left);
-        let isolate =
-            Arc::new(Isolate { id, name, host, session, client: Some(client), is_left, state: Mutex::default() });
+        // Before the connection is driven: its end removes it.
         self.add_isolate(Arc::clone(&isolate));
-        self.prepare_isolate(&isolate).await?;
+        // Not one of the session's tasks: it closes the connection once nobody uses it, and takes its time for that.
+        tokio::spawn(async move {
+            driver.await;
+            connection.end().await;
+        });
+        let (session, prepared) = (Arc::clone(self), Arc::clone(&isolate));
+        let prepare = isolate.lane.request(async move { session.prepare_process(&prepared).await });
+        match prepare.await {
+            Some(Ok(())) => Ok(isolate),
+            Some(Err(failure)) => {
+                if address.is_launched {
+                    // Fails when it has ended.
+                    let _ = isolate.call(&RunIfWaitingForDebugger {}).await;
+                }
+                isolate.connection.close();
+                Err(failure)
+            }
+            None => Err("the session has ended".into()),
+        }
+    }
+
+    async fn prepare_process(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
+        self.prepare_isolate(isolate).await?;
         if !isolate.is_web() {
             isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
         }
-        Ok(isolate)
+        Ok(())
     }
 
-    /// Prepares a worker or frame, and lets it run once the client has sent its breakpoints.
-    pub async fn connect_child(&self, child: StartedChild) -> Result<(), RequestFailure> {
-        let (id, name) = (child.isolate, self.child_name(&child));
-        let StartedChild { session, is_left, host, .. } = child;
-        let isolate = Arc::new(Isolate { id, name, host, session, client: None, is_left, state: Mutex::default() });
+    /// A worker or frame has started: it is prepared, and runs once the client has sent its breakpoints. Errors: too much
+    /// waits.
+    pub fn add_child(self: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
+        let name = self.child_name(&child);
+        let StartedChild { isolate: id, session, connection, host, .. } = child;
+        let lane = Lane::start(tasks);
+        let isolate =
+            Arc::new(Isolate { id, name, host, session, client: None, connection, lane, state: Mutex::default() });
         self.add_isolate(Arc::clone(&isolate));
+        let (session, added) = (Arc::clone(self), Arc::clone(&isolate));
+        isolate.lane.add(async move {
+            if let Err(failure) = session.connect_child(&added).await {
+                // One that ends meanwhile is no failure.
+                tracing::debug!("{} could not be prepared: {failure}", added.name);
+            }
+        })
+    }
+
+    async fn connect_child(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         let prepared = match isolate.host {
             IsolateHost::ServiceWorker => Ok(()),
-            _ => self.prepare_isolate(&isolate).await,
+            _ => self.prepare_isolate(isolate).await,
         };
         if let Err(failure) = prepared {
-            self.remove_isolate(id);
+            self.remove_isolate(isolate.id);
             // It waits for its debugger all the same. Fails when it has ended.
             if isolate.call(&RunIfWaitingForDebugger {}).await.is_ok() {
                 self.print("console", &format!("{} is not debugged: {failure}\n", isolate.name)).await;
             }
             return Err(failure);
         }
-        self.report_thread("started", id).await;
-        self.start_isolate(&isolate).await
+        self.report_thread("started", isolate.id).await;
+        self.start_isolate(isolate).await
     }
 
     fn child_name(&self, child: &StartedChild) -> String {

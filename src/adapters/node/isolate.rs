@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::isolate_events::ConnectionEvents;
+use super::lane::Lane;
 use super::scripts::ScriptTable;
 use super::source_maps::ScriptMap;
 use crate::cdp::debugger::PausedEvent;
@@ -24,8 +25,10 @@ pub struct Isolate {
     pub session: CdpSession,
     /// Of the main thread of a process, or of a page: its connection, which its workers and frames share.
     pub client: Option<CdpClient>,
-    /// Its process has finished, or is being left: nothing is asked of it any more.
-    pub is_left: Arc<AtomicBool>,
+    /// That of its process, or its page.
+    pub connection: Arc<ConnectionEvents>,
+    /// Its events, its moves, its breakpoints.
+    pub lane: Lane,
     pub state: Mutex<IsolateState>,
 }
 
@@ -120,7 +123,7 @@ impl Isolate {
     }
 
     fn check_connected(&self) -> Result<(), CdpError> {
-        if self.is_left.load(Ordering::Acquire) {
+        if self.connection.is_left() {
             return Err(CdpError::Closed(format!("{} has finished, or is left", self.name)));
         }
         Ok(())

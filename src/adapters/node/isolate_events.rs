@@ -36,8 +36,7 @@ pub struct StartedChild {
     pub isolate: i64,
     pub parent: i64,
     pub session: CdpSession,
-    /// That of its connection.
-    pub is_left: Arc<AtomicBool>,
+    pub connection: Arc<ConnectionEvents>,
     pub host: IsolateHost,
     /// What the inspector calls it.
     pub title: String,
@@ -55,8 +54,7 @@ pub struct ConnectionEvents {
     events: IsolateEvents,
     /// The isolate of the process's main thread, or of the page.
     pub isolate: i64,
-    /// Its process has finished, or is being left.
-    pub is_left: Arc<AtomicBool>,
+    is_left: AtomicBool,
     client: OnceLock<CdpClient>,
     /// The workers and frames by their session.
     children: Mutex<HashMap<String, (i64, CdpSession)>>,
@@ -75,7 +73,7 @@ impl IsolateEvents {
         Arc::new(ConnectionEvents {
             events,
             isolate,
-            is_left: Arc::default(),
+            is_left: AtomicBool::new(false),
             client: OnceLock::new(),
             children: Mutex::default(),
         })
@@ -92,13 +90,30 @@ impl ConnectionEvents {
         let _ = self.client.set(client);
     }
 
+    /// Whether its process has finished, or is being left: nothing is asked of it any more.
+    pub fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Acquire)
+    }
+
+    /// Nothing is asked of it any more.
+    pub fn leave(&self) {
+        self.is_left.store(true, Ordering::Release);
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        if let Some(client) = self.client.get() {
+            client.close();
+        }
+    }
+
     /// The sessions of the workers and frames that have not ended.
     pub fn child_sessions(&self) -> Vec<CdpSession> {
         lock(&self.children).values().map(|(_, session)| session.clone()).collect()
     }
 
     /// Queues an event of the connection.
-    pub fn handle_event(&self, event: &CdpEvent) {
+    pub fn handle_event(self: &Arc<ConnectionEvents>, event: &CdpEvent) {
         let Some(isolate) = self.find_isolate(event) else { return };
         match event.method.as_str() {
             "NodeWorker.attachedToWorker" => {
@@ -125,7 +140,7 @@ impl ConnectionEvents {
             }
             "NodeRuntime.waitingForDisconnect" => {
                 // At once: what is asked meanwhile is not sent any more.
-                self.is_left.store(true, Ordering::Release);
+                self.leave();
                 self.push(IsolateEvent::Sent { isolate, event: event.clone() });
             }
             _ => self.push(IsolateEvent::Sent { isolate, event: event.clone() }),
@@ -149,13 +164,13 @@ impl ConnectionEvents {
         }
     }
 
-    fn add_worker(&self, parent: i64, attached: AttachedToWorker) {
+    fn add_worker(self: &Arc<ConnectionEvents>, parent: i64, attached: AttachedToWorker) {
         let Some(client) = self.client.get().cloned() else { return };
         let session = CdpSession::Worker(WorkerSession::new(client, attached.session_id.clone()));
         self.add_child(parent, attached.session_id, session, (IsolateHost::Node, attached.worker_info.title));
     }
 
-    fn add_target(&self, parent: i64, attached: AttachedToTarget) {
+    fn add_target(self: &Arc<ConnectionEvents>, parent: i64, attached: AttachedToTarget) {
         let Some(client) = self.client.get().cloned() else { return };
         let info = attached.target_info;
         let host = match info.kind.as_str() {
@@ -167,11 +182,17 @@ impl ConnectionEvents {
         self.add_child(parent, attached.session_id, session, (host, info.url));
     }
 
-    fn add_child(&self, parent: i64, id: String, session: CdpSession, (host, title): (IsolateHost, String)) {
+    fn add_child(
+        self: &Arc<ConnectionEvents>,
+        parent: i64,
+        id: String,
+        session: CdpSession,
+        (host, title): (IsolateHost, String),
+    ) {
         let isolate = self.events.next_isolate();
         lock(&self.children).insert(id, (isolate, session.clone()));
-        let is_left = Arc::clone(&self.is_left);
-        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, is_left, host, title }));
+        let connection = Arc::clone(self);
+        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, connection, host, title }));
     }
 
     fn remove_child(&self, id: &str) {
@@ -195,10 +216,8 @@ impl ConnectionEvents {
 
     /// A full queue ends the connection: nothing may be lost unnoticed.
     fn push(&self, event: IsolateEvent) {
-        if let Err(mpsc::error::TrySendError::Full(_)) = self.events.queue.try_send(event)
-            && let Some(client) = self.client.get()
-        {
-            client.close();
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.events.queue.try_send(event) {
+            self.close();
         }
     }
 }
@@ -214,6 +233,7 @@ mod tests {
 
     use super::*;
     use crate::adapters::node::isolate::{CALL_TIMEOUT, Isolate};
+    use crate::adapters::node::lane::{Lane, SessionTasks};
     use crate::cdp::debugger::{EnableNodeWorker, EvaluateInGlobalScope, ResumeScript};
     use crate::cdp::{CdpError, open_connection_with_handler};
 
@@ -251,6 +271,7 @@ mod tests {
         // It has come, and nobody has handled it yet.
         let event = tokio::time::timeout(LONG, queue.recv()).await.unwrap();
         assert!(matches!(event, Some(IsolateEvent::Sent { isolate: 1, .. })));
+        let tasks = SessionTasks::default();
         let worker = WorkerSession::new(client.clone(), "1".to_owned());
         for session in [CdpSession::Own(client.clone()), CdpSession::Worker(worker)] {
             let isolate = Isolate {
@@ -259,7 +280,8 @@ mod tests {
                 host: IsolateHost::Node,
                 session,
                 client: Some(client.clone()),
-                is_left: Arc::clone(&connection.is_left),
+                connection: Arc::clone(&connection),
+                lane: Lane::start(&tasks),
                 state: Mutex::default(),
             };
             let evaluated = isolate.call_within(&EvaluateInGlobalScope::default(), LONG).await;

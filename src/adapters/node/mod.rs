@@ -12,6 +12,7 @@
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
+//! | `lane` | what is done one after the other, for each isolate beside all others |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `release` | leaves a process so that nothing of it waits for us |
 //! | `session` | the tables of an active session |
@@ -43,6 +44,7 @@ mod evaluation;
 mod frames;
 mod isolate;
 mod isolate_events;
+mod lane;
 mod launch_arguments;
 mod map_loading;
 mod map_size;

@@ -51,6 +51,7 @@ pub async fn find_process_inspector(pid: u32) -> Result<InspectorAddress> {
         name: process_name(&program, pid),
         host: IsolateHost::Node,
         allows_foreign: false,
+        is_launched: false,
     })
 }
 

@@ -1,22 +1,74 @@
-//! Leaves a process so that nothing of it waits for us.
+//! Leaves processes so that nothing of them waits for us, and none keeps us waiting.
 //!
 //! What is asked of a worker goes through its parent, and so do its answers. A worker that waits for its debugger, or that has
 //! stopped, does so for ever once its process has lost its debugger, or joins its workers: both are ended before.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::isolate::Isolate;
 use super::session::NodeSession;
 use crate::cdp::CdpSession;
-use crate::cdp::debugger::{EnableNodeWorker, RunIfWaitingForDebugger};
-use crate::cdp::types::DisableDebugger;
+use crate::cdp::debugger::{EnableNodeWorker, EvaluateInGlobalScope, RunIfWaitingForDebugger};
+use crate::cdp::types::{ClosePage, DisableDebugger};
 
+/// How long all processes may take to undo what we have changed in them, or to end.
+const UNDO_TIMEOUT: Duration = Duration::from_millis(350);
 /// How long a process may take to pass on what its workers need to go on without us.
-const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(400);
+/// How long it may take to close its connection.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// How processes are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// They run on; they were launched by us.
+    Launched,
+    /// They run on; they were attached to.
+    Attached,
+    /// They are ended.
+    Ended,
+}
 
 impl NodeSession {
+    /// Leaves all processes, or pages, within a second, whatever they do.
+    pub async fn leave_processes(&self, leaving: Leaving) {
+        let mut processes = self.isolates();
+        processes.retain(|isolate| isolate.client.is_some());
+        let prepared = timeout(UNDO_TIMEOUT, async {
+            match leaving {
+                Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
+                Leaving::Attached => {
+                    join_all(processes.iter().map(|process| self.stop_announcing_modules(process))).await;
+                    self.remove_all_data_breakpoints().await;
+                }
+                Leaving::Launched => self.remove_all_data_breakpoints().await,
+            }
+        });
+        if prepared.await.is_err() {
+            let what = if leaving == Leaving::Ended { "may run on" } else { "may still watch properties" };
+            let names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
+            let said = format!("{}: no answer within {UNDO_TIMEOUT:?}; it is left, and {what}\n", names.join(", "));
+            self.print("important", &said).await;
+        }
+        // An evaluation that still goes on could reach a process that ends meanwhile.
+        processes.iter().for_each(|process| process.connection.leave());
+        join_all(processes.iter().map(|process| self.leave_process(process))).await;
+    }
+
+    /// A main thread that is paused runs on when its last client has left.
+    async fn leave_process(&self, process: &Arc<Isolate>) {
+        self.release_workers(process).await;
+        process.connection.close();
+        if let Some(client) = &process.client {
+            // It is closed all the same, by the task that drives it.
+            let _ = timeout(CLOSE_TIMEOUT, client.wait_closed()).await;
+        }
+    }
+
     /// Lets the workers of a process run as if there were no debugger, also those that start from now on.
     pub async fn release_workers(&self, process: &Isolate) {
         if process.is_web() {
@@ -26,8 +78,8 @@ impl NodeSession {
             // Fails when it has ended.
             let _ =
                 process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
-            let workers = self.connection(process.id).map(|it| it.child_sessions()).unwrap_or_default();
-            futures_util::future::join_all(workers.iter().map(release_worker)).await;
+            let workers = process.connection.child_sessions();
+            join_all(workers.iter().map(release_worker)).await;
         });
         if released.await.is_err() {
             tracing::debug!("{} has not passed on that its workers are left", process.name);
@@ -39,4 +91,16 @@ impl NodeSession {
 async fn release_worker(worker: &CdpSession) {
     let _ = worker.deliver(&DisableDebugger {}, RELEASE_TIMEOUT).await;
     let _ = worker.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
+}
+
+/// Ends a program that was attached to, or closes a page.
+async fn end_attached(isolate: &Arc<Isolate>) {
+    let expression = "process.kill(process.pid)".to_owned();
+    let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
+    // Each fails when it has ended.
+    if isolate.is_web() {
+        let _ = isolate.call(&ClosePage {}).await;
+    } else {
+        let _ = isolate.call(&end).await;
+    }
 }

@@ -1,33 +1,49 @@
 //! The requests of DAP, and what they are answered with.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::StepKind;
+use super::lane::wait_for_all;
 use super::session::NodeSession;
 use crate::adapters::conversation::{exception_filter, read_request, to_body};
 use crate::adapters::hit_condition::HitCondition;
 use crate::adapters::request_failure::RequestFailure;
+use crate::cdp::CdpError;
 use crate::cdp::debugger::SetPauseOnExceptions;
 use crate::dap::types::{
     ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionInfoArguments, Fields,
     NextArguments, PauseArguments, ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse,
     SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SetExpressionArguments,
     SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse, StackTraceArguments,
-    StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+    StepInArguments, StepOutArguments, VariablesArguments, VariablesResponse,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 
-/// Requests that may run code of the program: they must not hold up the others.
-const EVALUATING: [&str; 6] =
-    ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
+/// Requests that may take as long as code of the program does, and whose order does not matter: they hold up no others.
+const ANSWERED_BESIDE: [&str; 7] =
+    ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo", "source"];
+/// How long all isolates may take to take up what they are told of breakpoints or exceptions, or to start; it is answered then,
+/// and one that answers later still does it.
+const TAKE_UP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whether a request may take as long as code of the program does.
-pub fn is_evaluating(command: &str) -> bool {
-    EVALUATING.contains(&command)
+/// The thread, or the frame, that a request is about.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RequestPlace {
+    thread_id: Option<i64>,
+    frame_id: Option<i64>,
+}
+
+/// Whether a request waits for no other.
+pub fn is_answered_beside(command: &str) -> bool {
+    ANSWERED_BESIDE.contains(&command)
 }
 
 /// What this adapter can do.
@@ -62,17 +78,27 @@ pub fn capabilities() -> DapCapabilities {
 }
 
 impl NodeSession {
+    /// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
+    pub async fn answer_in_lane(self: &Arc<NodeSession>, request: IncomingRequest) {
+        let RequestPlace { thread_id, frame_id } = request.read_arguments().unwrap_or_default();
+        let of_frame = || frame_id.and_then(|frame| self.isolate_of_frame(frame));
+        let isolate = thread_id.or_else(of_frame).and_then(|id| self.isolate(id).ok());
+        let Some(isolate) = isolate else { return self.answer_request(request).await };
+        let session = Arc::clone(self);
+        // Refused without room: a request that is dropped is.
+        let _ = isolate.lane.add(async move { session.answer_request(request).await });
+    }
+
     /// Answers a request.
-    pub async fn answer_request(&self, request: IncomingRequest) {
+    pub async fn answer_request(self: &Arc<NodeSession>, request: IncomingRequest) {
         match self.handle_request(&request).await {
             Ok(body) => request.respond(&body),
             Err(RequestFailure(text)) => request.respond_error(ErrorResponse::new(text)),
         }
     }
 
-    async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
+    async fn handle_request(self: &Arc<NodeSession>, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
-            "threads" => to_body(ThreadsResponse { threads: self.list_threads() }),
             "stackTrace" => to_body(self.stack_trace(read_request::<StackTraceArguments>(request)?).await?),
             "scopes" => {
                 let ScopesArguments { frame_id } = read_request(request)?;
@@ -103,7 +129,7 @@ impl NodeSession {
     }
 
     /// Requests that resume or stop, or say where to stop.
-    async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
+    async fn handle_control(self: &Arc<NodeSession>, request: &IncomingRequest) -> Result<Value, RequestFailure> {
         match request.command.as_str() {
             "continue" => {
                 let ContinueArguments { thread_id } = read_request(request)?;
@@ -130,6 +156,7 @@ impl NodeSession {
                 let ScopesArguments { frame_id } = read_request(request)?;
                 self.restart_frame(frame_id).await?;
             }
+            "configurationDone" => self.start_isolates().await?,
             "setBreakpoints" => return self.set_line_breakpoints(read_request(request)?).await,
             "setFunctionBreakpoints" => return self.set_function_breakpoints(read_request(request)?).await,
             "setDataBreakpoints" => {
@@ -143,7 +170,20 @@ impl NodeSession {
         Ok(json!({}))
     }
 
-    async fn set_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Result<Value, RequestFailure> {
+    /// The client has sent its breakpoints: what waits for that runs.
+    async fn start_isolates(self: &Arc<NodeSession>) -> Result<(), RequestFailure> {
+        self.with_settings(|settings| settings.is_configured = true);
+        let starting = self.isolates().into_iter().map(|isolate| {
+            let (session, own) = (Arc::clone(self), Arc::clone(&isolate));
+            isolate.lane.request(async move { session.start_isolate(&own).await })
+        });
+        wait_for_all(starting, TAKE_UP_TIMEOUT).await.unwrap_or_default().into_iter().collect()
+    }
+
+    async fn set_line_breakpoints(
+        self: &Arc<NodeSession>,
+        arguments: SetBreakpointsArguments,
+    ) -> Result<Value, RequestFailure> {
         let path = PathBuf::from(arguments.source.path.ok_or("a source without a path has no breakpoints")?);
         // Scripts are named without links.
         let file = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -159,7 +199,7 @@ impl NodeSession {
     }
 
     async fn set_function_breakpoints(
-        &self,
+        self: &Arc<NodeSession>,
         arguments: SetFunctionBreakpointsArguments,
     ) -> Result<Value, RequestFailure> {
         let wanted = arguments.breakpoints.iter().map(|it| {
@@ -186,17 +226,30 @@ impl NodeSession {
         Ok(WantedBreakpoint { place, condition, hits, log_message })
     }
 
-    async fn set_exception_filters(&self, arguments: &SetExceptionBreakpointsArguments) -> Result<(), RequestFailure> {
+    async fn set_exception_filters(
+        self: &Arc<NodeSession>,
+        arguments: &SetExceptionBreakpointsArguments,
+    ) -> Result<(), RequestFailure> {
         let options = arguments.filter_options.iter().map(|option| &option.filter_id);
         let filters: Vec<&String> = arguments.filters.iter().chain(options).collect();
         let has = |name: &str| filters.iter().any(|filter| *filter == name);
         // `all` is what js-debug calls caught ones.
         let (caught, uncaught) = (has("caught") || has("all"), has("uncaught"));
         self.with_settings(|settings| (settings.stops_at_caught, settings.stops_at_uncaught) = (caught, uncaught));
-        for isolate in self.isolates().iter().filter(|isolate| !isolate.is_unprepared()) {
-            isolate.call(&self.exception_state()).await?;
-        }
-        Ok(())
+        let state = self.exception_state();
+        let setting = self.isolates().into_iter().filter(|isolate| !isolate.is_unprepared()).map(|isolate| {
+            let (own, state) = (Arc::clone(&isolate), state.clone());
+            isolate.lane.request(async move {
+                match own.call(&state).await {
+                    // It has ended.
+                    Err(CdpError::Closed(_)) => Ok(()),
+                    answered => answered.map(drop),
+                }
+            })
+        });
+        let set: Result<(), CdpError> =
+            wait_for_all(setting, TAKE_UP_TIMEOUT).await.unwrap_or_default().into_iter().collect();
+        Ok(set?)
     }
 
     /// At which exceptions the engine pauses.
@@ -211,7 +264,7 @@ impl NodeSession {
     }
 
     /// Stops at the first line of the program.
-    pub async fn stop_at_entry(&self, program: &Path) -> Result<(), RequestFailure> {
+    pub async fn stop_at_entry(self: &Arc<NodeSession>, program: &Path) -> Result<(), RequestFailure> {
         let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let place = NodeBreakpointPlace::Entry(file);
         let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };

@@ -9,12 +9,16 @@ use super::isolate::{Isolate, RequestedMove, StepKind, StepStart};
 use super::session::NodeSession;
 use super::variables::STOP_OBJECTS;
 use crate::adapters::request_failure::RequestFailure;
+use crate::cdp::CdpError;
 use crate::cdp::debugger::{PauseScript, RestartCallFrame, ResumeScript, StepInto, StepOut, StepOver};
 use crate::cdp::types::ReleaseObjectGroup;
 
 /// When a pause is requested again; a program that waits for an event pauses at its next code.
 const PAUSE_REPEATS: [Duration; 4] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(4)];
+
+/// How long an isolate may take to answer that it will pause.
+const PAUSE_ANSWER: Duration = Duration::from_millis(500);
 
 /// The objects that a stop has shown may be collected from now on.
 async fn release_objects(isolate: &Isolate) {
@@ -60,7 +64,11 @@ impl NodeSession {
         let isolate = self.isolate(thread_id)?;
         if isolate.pause().is_none() {
             isolate.with_state(|state| state.requested = RequestedMove::Pause);
-            isolate.call(&PauseScript {}).await?;
+            match isolate.call_within(&PauseScript {}, PAUSE_ANSWER).await {
+                // It pauses once it runs code again.
+                Err(CdpError::TimedOut { .. }) => {}
+                answered => drop(answered?),
+            }
         }
         Ok(())
     }

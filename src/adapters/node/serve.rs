@@ -4,13 +4,14 @@
 //! initialize ─▶ launch / attach ─▶ inspector connected ─▶ `initialized` ─▶ breakpoints ─▶ configurationDone ─▶ it runs
 //!   ─▶ events of its inspectors, requests, output, more processes ─▶ its end ─▶ `exited`, `terminated` ─▶ disconnect
 //! ```
-//! Requests are answered in order, but those that may run code of the program: these run beside.
+//! The loop waits for no program: what asks an isolate runs in its lane, or beside. Requests are answered in order, but those
+//! that need no order and may take as long as the program does: these run beside.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -19,11 +20,13 @@ use tokio::time::{Instant, sleep_until};
 use super::attach_target::{attach_error, find_target};
 use super::connection::{InspectorAddress, process_name};
 use super::isolate::{Isolate, IsolateHost};
-use super::isolate_events::{IsolateEvent, IsolateEvents};
+use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
+use super::lane::{Lane, LaneFull, SessionTasks};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
 use super::module_announcements::announcing_script;
 use super::node_program::{LaunchedProgram, NodeProgram, OpenedInspector, OpenedInspectors, launch_program};
-use super::requests::{capabilities, is_evaluating};
+use super::release::Leaving;
+use super::requests::{capabilities, is_answered_beside};
 use super::session::NodeSession;
 use crate::adapters::ServeContext;
 use crate::adapters::conversation::{
@@ -31,8 +34,6 @@ use crate::adapters::conversation::{
 };
 use crate::adapters::output_reader::OutputPiece;
 use crate::adapters::request_failure::RequestFailure;
-use crate::cdp::debugger::EvaluateInGlobalScope;
-use crate::cdp::types::ClosePage;
 use crate::dap::types::{
     AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, ProcessEvent, TerminatedEvent, ThreadsResponse,
 };
@@ -62,8 +63,12 @@ struct NodeConversation {
     inspectors: Option<OpenedInspectors>,
     has_exited: bool,
     output: mpsc::Receiver<OutputPiece>,
-    /// Drive the connections to the inspectors; evaluations.
-    tasks: JoinSet<()>,
+    /// Drive the connections to the inspectors, and the lanes; evaluations.
+    tasks: SessionTasks,
+    /// Processes of the program that are being connected to.
+    connecting: JoinSet<()>,
+    /// Requests that are answered in order.
+    requests: Lane,
 }
 
 async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
@@ -124,7 +129,7 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConver
     let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
     let binding = random_name();
     let hook = Some(announcing_script(&binding));
-    let mut conversation = NodeConversation::new(dap, &attach.settings, binding, hook);
+    let conversation = NodeConversation::new(dap, &attach.settings, binding, hook);
     let isolate = conversation.connect(&target).await.map_err(failed)?;
     conversation.session.announce_modules(&isolate).await;
     conversation.session.follow_console(&isolate).await.map_err(failed)?;
@@ -144,6 +149,7 @@ impl NodeConversation {
         let SourceSettings { maps, skip, .. } = settings.clone();
         let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
         let output = mpsc::channel(1).1;
+        let tasks = SessionTasks::default();
         NodeConversation {
             session,
             events,
@@ -152,19 +158,18 @@ impl NodeConversation {
             inspectors: None,
             has_exited: false,
             output,
-            tasks: JoinSet::new(),
+            connecting: JoinSet::new(),
+            requests: Lane::start(&tasks),
+            tasks,
         }
     }
 
-    async fn connect(&mut self, address: &InspectorAddress) -> std::result::Result<Arc<Isolate>, RequestFailure> {
-        self.session.connect_process(address, &self.events, &mut self.tasks).await
+    async fn connect(&self, address: &InspectorAddress) -> std::result::Result<Arc<Isolate>, RequestFailure> {
+        self.session.connect_process(address, &self.events, &self.tasks).await
     }
 
-    /// A process of the program has opened its inspector: the port must be one of our user.
-    async fn connect_opened(&mut self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, RequestFailure> {
-        let (port, path) = websocket_address(&opened.url)?;
-        let (name, host) = (process_name(&opened.program, opened.pid), IsolateHost::Node);
-        self.connect(&InspectorAddress { port, path, name, host, allows_foreign: false }).await
+    async fn connect_opened(&self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, RequestFailure> {
+        self.connect(&opened_address(opened)?).await
     }
 
     async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
@@ -181,14 +186,14 @@ impl NodeConversation {
     async fn next_message(&mut self, inbox: &mut DapInbox) -> NextMove {
         tokio::select! {
             biased; // what the program did comes before what is requested of it
-            Some(event) = self.queue.recv() => self.handle_event(event).await,
+            Some(event) = self.queue.recv() => self.handle_event(event),
             incoming = inbox.next() => match incoming {
-                Some(DapIncoming::Request(request)) => self.handle_request(request).await,
+                Some(DapIncoming::Request(request)) => self.handle_request(request),
                 Some(_) => NextMove::GoOn,
                 None => NextMove::ClientGone,
             },
             Some(opened) = next_inspector(&mut self.inspectors) => {
-                self.add_process(&opened).await;
+                self.add_process(opened);
                 NextMove::GoOn
             }
             Some(piece) = self.output.recv() => {
@@ -199,99 +204,100 @@ impl NodeConversation {
                 self.has_exited = true;
                 self.next_unless_ended()
             }
-            Some(_) = self.tasks.join_next() => NextMove::GoOn,
+            Some(_) = self.connecting.join_next() => self.next_unless_ended(),
+            () = self.session.isolate_removed.notified() => self.next_unless_ended(),
         }
     }
 
     /// The program has ended when its process has exited, and all its other processes have; one that was attached to, when
     /// its connection has ended.
     fn next_unless_ended(&self) -> NextMove {
-        let is_gone = self.session.isolates().is_empty() && (self.has_exited || self.program.is_none());
+        let is_unconnected = self.session.isolates().is_empty() && self.connecting.is_empty();
+        let is_gone = is_unconnected && (self.has_exited || self.program.is_none());
         if is_gone { NextMove::Ended } else { NextMove::GoOn }
     }
 
-    async fn handle_event(&mut self, event: IsolateEvent) -> NextMove {
-        let handled = match event {
-            IsolateEvent::Sent { isolate, event } => match self.session.isolate(isolate) {
-                Ok(isolate) if event.method == "NodeRuntime.waitingForDisconnect" => {
-                    self.release(&isolate).await;
-                    Ok(())
-                }
-                Ok(isolate) => self.session.handle_event(&isolate, event).await,
-                // It has ended since.
-                Err(_) => Ok(()),
-            },
-            IsolateEvent::ChildStarted(child) => self.session.connect_child(child).await,
-            IsolateEvent::Ended { isolate } => {
-                if self.session.remove_isolate(isolate).is_some() {
-                    self.session.report_thread("exited", isolate).await;
-                }
-                return self.next_unless_ended();
+    /// Hands an event to the lane of its isolate.
+    fn handle_event(&self, event: IsolateEvent) -> NextMove {
+        let session = Arc::clone(&self.session);
+        match event {
+            IsolateEvent::Sent { isolate, event } => {
+                // Another one has ended since.
+                let Ok(isolate) = self.session.isolate(isolate) else { return NextMove::GoOn };
+                let own = Arc::clone(&isolate);
+                let added = isolate.lane.add(async move {
+                    if let Err(failure) = session.handle_event(&own, event).await {
+                        // An isolate that ends meanwhile is no failure.
+                        tracing::debug!("an event of {} could not be handled: {failure}", own.name);
+                    }
+                });
+                close_when_full(&isolate.connection, added);
             }
-        };
-        if let Err(failure) = handled {
-            // An isolate that ends meanwhile is no failure.
-            tracing::debug!("an event of an inspector could not be handled: {failure}");
+            IsolateEvent::ChildStarted(child) => {
+                let connection = Arc::clone(&child.connection);
+                close_when_full(&connection, self.session.add_child(child, &self.tasks));
+            }
+            IsolateEvent::Ended { isolate } => {
+                let Ok(isolate) = self.session.isolate(isolate) else { return self.next_unless_ended() };
+                let id = isolate.id;
+                let ending = isolate.lane.add(async move {
+                    session.report_thread("exited", id).await;
+                    session.remove_isolate(id);
+                });
+                if ending.is_err() {
+                    self.session.remove_isolate(id);
+                }
+            }
         }
         NextMove::GoOn
     }
 
-    /// A process has finished, and waits for its debugger to leave.
-    async fn release(&self, process: &Isolate) {
-        if let Some(client) = &process.client {
-            self.session.release_workers(process).await;
-            client.close();
-        }
-    }
-
-    async fn add_process(&mut self, opened: &OpenedInspector) {
-        let connected = self.connect_opened(opened).await;
-        match connected {
-            Ok(isolate) => {
-                self.session.report_thread("started", isolate.id).await;
-                let started = self.session.start_isolate(&isolate).await;
-                if let Err(failure) = started {
-                    tracing::debug!("a process of the program could not be started: {failure}");
+    fn add_process(&mut self, opened: OpenedInspector) {
+        let (session, events, tasks) = (Arc::clone(&self.session), self.events.clone(), self.tasks.clone());
+        self.connecting.spawn(async move {
+            let connected = match opened_address(&opened) {
+                Ok(address) => session.connect_process(&address, &events, &tasks).await,
+                Err(failure) => Err(failure),
+            };
+            match connected {
+                Ok(isolate) => {
+                    session.report_thread("started", isolate.id).await;
+                    let (starting, own) = (Arc::clone(&session), Arc::clone(&isolate));
+                    // Fails when it has ended.
+                    let _ = isolate.lane.request(async move { starting.start_isolate(&own).await }).await;
+                    tasks.spawn(async move { session.repeat_start(&isolate).await });
                 }
-                self.repeat_start(isolate);
+                Err(failure) => {
+                    let name = process_name(&opened.program, opened.pid);
+                    session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
+                }
             }
-            Err(failure) => {
-                let name = process_name(&opened.program, opened.pid);
-                self.session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
-            }
-        }
+        });
     }
 
-    fn repeat_start(&mut self, isolate: Arc<Isolate>) {
+    fn handle_request(&mut self, request: IncomingRequest) -> NextMove {
         let session = Arc::clone(&self.session);
-        self.tasks.spawn(async move { session.repeat_start(&isolate).await });
-    }
-
-    async fn handle_request(&mut self, request: IncomingRequest) -> NextMove {
         match request.command.as_str() {
             "disconnect" | "terminate" => return NextMove::Disconnect(request),
+            "threads" => request.respond(&ThreadsResponse { threads: self.session.list_threads() }),
+            "pause" => self.tasks.spawn(async move {
+                session.answer_request(request).await;
+                session.repeat_pauses().await;
+            }),
             "configurationDone" => {
-                self.session.with_settings(|settings| settings.is_configured = true);
-                let mut started = Ok(());
-                for isolate in self.session.isolates() {
-                    started = started.and(self.session.start_isolate(&isolate).await);
-                    self.repeat_start(isolate);
-                }
-                match started {
-                    Ok(()) => request.respond(&json!({})),
-                    Err(failure) => request.respond_error(ErrorResponse::new(failure.0)),
-                }
+                let configuring = Arc::clone(&session);
+                let configured = self.requests.request(async move { configuring.answer_request(request).await });
+                self.tasks.spawn(async move {
+                    configured.await;
+                    let isolates = session.isolates();
+                    join_all(isolates.iter().map(|isolate| session.repeat_start(isolate))).await;
+                });
             }
-            command if is_evaluating(command) => {
-                let session = Arc::clone(&self.session);
+            command if is_answered_beside(command) => {
                 self.tasks.spawn(async move { session.answer_request(request).await });
             }
-            "pause" => {
-                self.session.answer_request(request).await;
-                let session = Arc::clone(&self.session);
-                self.tasks.spawn(async move { session.repeat_pauses().await });
-            }
-            _ => self.session.answer_request(request).await,
+            // Refused without room: a request that is dropped is.
+            _ => drop(self.requests.add(async move { session.answer_in_lane(request).await })),
         }
         NextMove::GoOn
     }
@@ -366,46 +372,30 @@ impl NodeConversation {
 
     /// Ends a launched program, lets one that was attached to run on; or as `terminate` says.
     async fn leave(mut self, terminate: Option<bool>) {
-        let isolates = self.session.isolates();
-        let is_stopped = isolates.iter().any(|isolate| isolate.pause().is_some());
+        let is_stopped = self.session.isolates().iter().any(|isolate| isolate.pause().is_some());
         match (self.program.take(), terminate) {
-            (Some(program), Some(true) | None) => return program.debuggee.stop(is_stopped).await,
+            (Some(program), Some(true) | None) => program.debuggee.stop(is_stopped).await,
             (Some(program), Some(false)) => {
-                self.session.remove_all_data_breakpoints().await;
+                self.session.leave_processes(Leaving::Launched).await;
                 program.detach();
             }
-            (None, Some(true)) => {
-                for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
-                    end_attached(isolate).await;
-                }
-            }
-            (None, Some(false) | None) => {
-                for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
-                    self.session.stop_announcing_modules(isolate).await;
-                }
-                self.session.remove_all_data_breakpoints().await;
-            }
-        }
-        // An evaluation that still goes on could reach a process that ends meanwhile.
-        self.session.leave_connections();
-        // A main thread that is paused runs on when its last client has left.
-        for (isolate, client) in isolates.iter().filter_map(|isolate| Some((isolate, isolate.client.clone()?))) {
-            self.session.release_workers(isolate).await;
-            client.close();
-            client.wait_closed().await;
+            (None, Some(true)) => self.session.leave_processes(Leaving::Ended).await,
+            (None, Some(false) | None) => self.session.leave_processes(Leaving::Attached).await,
         }
     }
 }
 
-/// Ends a program that was attached to, or closes a page.
-async fn end_attached(isolate: &Isolate) {
-    let expression = "process.kill(process.pid)".to_owned();
-    let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
-    // Each fails when it has ended.
-    if isolate.is_web() {
-        let _ = isolate.call(&ClosePage {}).await;
-    } else {
-        let _ = isolate.call(&end).await;
+/// Where a process of the program listens: the port must be one of our user.
+fn opened_address(opened: &OpenedInspector) -> std::result::Result<InspectorAddress, RequestFailure> {
+    let (port, path) = websocket_address(&opened.url)?;
+    let (name, host) = (process_name(&opened.program, opened.pid), IsolateHost::Node);
+    Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: true })
+}
+
+/// Nothing may be lost unnoticed.
+fn close_when_full(connection: &ConnectionEvents, added: std::result::Result<(), LaneFull>) {
+    if added.is_err() {
+        connection.close();
     }
 }
 

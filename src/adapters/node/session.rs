@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
 
 use super::breakpoint_table::NodeBreakpointTable;
 use super::data_breakpoint_table::DataBreakpointTable;
 use super::isolate::{Isolate, IsolatePause};
-use super::isolate_events::ConnectionEvents;
 use super::scripts::{LoadedScript, SkipPatterns};
 use super::source_maps::MapFolders;
 use crate::adapters::request_failure::RequestFailure;
@@ -32,12 +32,12 @@ pub struct NodeSession {
     /// Our script in the program, by which it announces its modules.
     pub hook: Option<PathBuf>,
     isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
-    /// The connections by the isolate of the process, or the page, that they are to.
-    connections: Mutex<BTreeMap<i64, Arc<ConnectionEvents>>>,
     values: Mutex<ValueTable>,
     breakpoints: Mutex<NodeBreakpointTable>,
     data_breakpoints: Mutex<DataBreakpointTable>,
     settings: Mutex<NodeSettings>,
+    /// An isolate was removed.
+    pub isolate_removed: Notify,
 }
 
 /// What the client has chosen.
@@ -123,11 +123,11 @@ impl NodeSession {
             binding,
             hook,
             isolates: Mutex::default(),
-            connections: Mutex::default(),
             values: Mutex::default(),
             breakpoints: Mutex::default(),
             data_breakpoints: Mutex::default(),
             settings: Mutex::default(),
+            isolate_removed: Notify::new(),
         }
     }
 
@@ -165,23 +165,9 @@ impl NodeSession {
         self.forget_pause(id);
         self.with_breakpoints(|breakpoints| breakpoints.forget_isolate(id));
         self.with_data_breakpoints(|table| table.forget_isolate(id));
-        lock(&self.connections).remove(&id);
-        lock(&self.isolates).remove(&id)
-    }
-
-    /// Keeps the connection to the process, or the page, whose isolate has the same number.
-    pub fn add_connection(&self, connection: Arc<ConnectionEvents>) {
-        lock(&self.connections).insert(connection.isolate, connection);
-    }
-
-    /// Nothing is asked of any isolate any more.
-    pub fn leave_connections(&self) {
-        lock(&self.connections).values().for_each(|connection| connection.is_left.store(true, Ordering::Release));
-    }
-
-    /// The connection to the process of an isolate. `None`: it is a worker or a frame, or has ended.
-    pub fn connection(&self, isolate: i64) -> Option<Arc<ConnectionEvents>> {
-        lock(&self.connections).get(&isolate).cloned()
+        let removed = lock(&self.isolates).remove(&id);
+        self.isolate_removed.notify_one();
+        removed
     }
 
     /// All isolates, in the order of their start.
@@ -201,6 +187,11 @@ impl NodeSession {
         let id = values.last_id;
         values.frames.insert(id, frame);
         id
+    }
+
+    /// The isolate of a frame. `None`: its thread has run since.
+    pub fn isolate_of_frame(&self, id: i64) -> Option<i64> {
+        lock(&self.values).frames.get(&id).map(|frame| frame.isolate)
     }
 
     /// The frame with that id, with its pause. Errors: its thread has run since.

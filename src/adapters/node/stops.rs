@@ -68,6 +68,11 @@ impl NodeSession {
                     self.handle_resolved(isolate, &resolved).await;
                 }
             }
+            // It has finished, and waits until its debugger has left.
+            "NodeRuntime.waitingForDisconnect" => {
+                self.release_workers(isolate).await;
+                isolate.connection.close();
+            }
             // Another document is shown.
             "Runtime.executionContextsCleared" => self.forget_scripts(isolate).await,
             "Runtime.bindingCalled" => {

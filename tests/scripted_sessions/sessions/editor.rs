@@ -103,7 +103,7 @@ pub async fn drive_editor(
     let driver = tokio::spawn(driver);
     let (known, stops) = (Arc::<Mutex<KnownIds>>::default(), Arc::<Mutex<usize>>::default());
     let reading = tokio::spawn(read_events(inbox, Arc::clone(&known), Arc::clone(&stops)));
-    let editor = Editor { client, known };
+    let editor = Arc::new(Editor { client, known });
     let mut outcome = SessionOutcome::default();
     for (command, arguments) in start_requests(choices, attach) {
         outcome.add_answer(editor.request(command, Some(arguments)).await);
@@ -116,7 +116,9 @@ pub async fn drive_editor(
             tokio::time::sleep(STOP_PAUSE).await;
         }
         let planned = plan_request(choices, &editor.known.lock().unwrap());
-        pending.push(editor.request(planned.command, planned.arguments));
+        // A task of its own: its answer comes at that moment, whatever this one waits for.
+        let editor = Arc::clone(&editor);
+        pending.push(tokio::spawn(async move { editor.request(planned.command, planned.arguments).await }));
         sent += 1;
         let left = match choices.below(8) {
             0..=3 => 0,
@@ -126,7 +128,7 @@ pub async fn drive_editor(
                 let pause = Duration::from_millis(choices.pick(&[1, 100, 3_000, 12_000]));
                 let _ = tokio::time::timeout(pause, async {
                     while let Some(answer) = pending.next().await {
-                        outcome.add_answer(answer);
+                        outcome.add_answer(answer.unwrap());
                     }
                 })
                 .await;
@@ -135,12 +137,12 @@ pub async fn drive_editor(
             _ => MAX_PENDING,
         };
         while pending.len() > left {
-            outcome.add_answer(pending.next().await.unwrap());
+            outcome.add_answer(pending.next().await.unwrap().unwrap());
         }
     }
     if choices.is_one_in(2) {
         while let Some(answer) = pending.next().await {
-            outcome.add_answer(answer);
+            outcome.add_answer(answer.unwrap());
         }
     }
     let leave = json!({"terminateDebuggee": choices.is_one_in(2)});
@@ -148,7 +150,7 @@ pub async fn drive_editor(
     outcome.add_answer(left.expect("`disconnect` is not answered"));
     // Those that the session has ended before they were answered.
     while let Some(answer) = pending.next().await {
-        outcome.add_answer(answer);
+        outcome.add_answer(answer.unwrap());
     }
     drop(pending);
     drop(editor);
