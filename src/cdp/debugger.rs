@@ -57,6 +57,7 @@ command!(
     }
 );
 command!(ResumeScript, "Debugger.resume", IgnoredAny, {});
+command!(SetSkipAllPauses, "Debugger.setSkipAllPauses", IgnoredAny, { skip: bool });
 command!(StepInto, "Debugger.stepInto", IgnoredAny, {});
 command!(StepOver, "Debugger.stepOver", IgnoredAny, {});
 command!(StepOut, "Debugger.stepOut", IgnoredAny, {});

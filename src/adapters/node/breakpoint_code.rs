@@ -12,7 +12,8 @@ use crate::adapters::log_message::{MessagePart, split_log_message};
 /// How much of one value a log message shows, in UTF-16 code units.
 const MAX_VALUE: usize = 10_000;
 
-/// What the program has sent: a log message of a breakpoint, or why its condition has failed; a script with a map.
+/// What the program has sent: a log message of a breakpoint, or why its condition has failed; a script with a map; the end
+/// of a worker.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum ProgramReport {
@@ -22,6 +23,10 @@ pub enum ProgramReport {
     Script {
         file: PathBuf,
         map: String,
+    },
+    /// A worker ends, by its `threadId`, or the process with all its workers: the isolate pauses next.
+    WorkerEnds {
+        thread: Option<u64>,
     },
 }
 

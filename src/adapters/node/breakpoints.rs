@@ -8,12 +8,17 @@
 //! ```
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::breakpoint_code::engine_condition;
-use super::breakpoint_table::{BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
+use super::breakpoint_table::{
+    BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
+};
 use super::isolate::Isolate;
 use super::lane::wait_for_all;
 use super::scripts::LoadedScript;
@@ -28,6 +33,8 @@ use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
 /// How long all isolates may take to bind breakpoints before the client is answered.
 const BIND_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long all of them are waited for where one has bound them already.
+const PROMPT_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long an isolate may take to compile a condition.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(1);
 const NO_CODE: &str = "there is no code at or below this line";
@@ -38,6 +45,12 @@ struct BreakpointChange {
     added: Vec<i64>,
     /// The client has its answer: what is bound from now on is reported.
     is_answered: AtomicBool,
+}
+
+impl BreakpointChange {
+    fn is_bound_in(&self, breakpoints: &NodeBreakpointTable) -> bool {
+        self.added.iter().all(|id| breakpoints.entries.get(id).is_none_or(|entry| entry.place.is_some()))
+    }
 }
 
 impl NodeSession {
@@ -87,9 +100,14 @@ impl NodeSession {
             let (session, own, change) = (Arc::clone(self), Arc::clone(&isolate), Arc::clone(&change));
             isolate.lane.request(async move { session.apply_in_isolate(&own, &change).await })
         });
-        let bound = wait_for_all(binding, BIND_TIMEOUT).await;
+        let mut binding = pin!(wait_for_all(binding, BIND_TIMEOUT));
+        let mut bound = timeout(PROMPT_TIMEOUT, &mut binding).await.ok();
+        // One that is busy delays no answer where another one has bound them all.
+        if bound.is_none() && !self.with_breakpoints(|breakpoints| change.is_bound_in(breakpoints)) {
+            bound = Some(binding.await);
+        }
         change.is_answered.store(true, Ordering::Release);
-        if bound.is_none() {
+        if bound.flatten().is_none() {
             let late = format!("a thread has not answered within {BIND_TIMEOUT:?}: it is set there once it does");
             self.with_breakpoints(|breakpoints| {
                 for id in &change.added {

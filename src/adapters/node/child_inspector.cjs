@@ -30,6 +30,7 @@ if (announcements && isMainThread && inspector.url() === undefined) {
         if (process.env.DEVTETHER_INSPECT_CHILDREN === "0") delete process.env.DEVTETHER_INSPECTORS;
         inspector.waitForDebugger();
         announceMapsOfModules(require, report);
+        announceWorkerEnds(require, report);
     } catch {
         if (isOpen) inspector.close();
     }

@@ -81,6 +81,7 @@ impl NodeSession {
             id: connection.isolate,
             name: address.name.clone(),
             host: address.host.clone(),
+            worker_thread: None,
             session: CdpSession::Own(client.clone()),
             client: Some(client),
             connection: Arc::clone(&connection),
@@ -121,11 +122,10 @@ impl NodeSession {
     /// A worker or frame has started: it is prepared, and runs once the client has sent its breakpoints. Errors: too much
     /// waits.
     pub fn add_child(self: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
-        let name = self.child_name(&child);
+        let (name, worker_thread) = (self.child_name(&child), worker_thread(&child.title));
         let StartedChild { isolate: id, session, connection, host, .. } = child;
-        let lane = Lane::start(tasks);
-        let isolate =
-            Arc::new(Isolate { id, name, host, session, client: None, connection, lane, state: Mutex::default() });
+        let (lane, client, state) = (Lane::start(tasks), None, Mutex::default());
+        let isolate = Arc::new(Isolate { id, name, host, worker_thread, session, client, connection, lane, state });
         self.add_isolate(Arc::clone(&isolate));
         let (session, added) = (Arc::clone(self), Arc::clone(&isolate));
         isolate.lane.add(async move {
@@ -265,6 +265,12 @@ async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {
         attached?;
     }
     Ok(())
+}
+
+/// The `threadId` of a worker of Node, by its title: `[worker 3] WorkerThread`.
+fn worker_thread(title: &str) -> Option<u64> {
+    let (number, _) = title.strip_prefix("[worker ")?.split_once(']')?;
+    number.parse().ok()
 }
 
 /// How the main thread of a process is called.

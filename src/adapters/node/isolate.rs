@@ -22,6 +22,8 @@ pub struct Isolate {
     /// How it is called: `app.js [123]`, `worker 1 [123]`.
     pub name: String,
     pub host: IsolateHost,
+    /// Of a worker of Node: its `threadId`.
+    pub worker_thread: Option<u64>,
     pub session: CdpSession,
     /// Of the main thread of a process, or of a page: its connection, which its workers and frames share.
     pub client: Option<CdpClient>,

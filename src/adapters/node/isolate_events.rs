@@ -278,6 +278,7 @@ mod tests {
                 id: connection.isolate,
                 name: "app.js [1]".to_owned(),
                 host: IsolateHost::Node,
+                worker_thread: None,
                 session,
                 client: Some(client.clone()),
                 connection: Arc::clone(&connection),

@@ -1,5 +1,5 @@
-//! Has a program that was attached to announce its CommonJS modules before they are compiled, as one that was launched does
-//! by itself; and undoes that when it is left.
+//! Has a program that was attached to announce its CommonJS modules before they are compiled, and the ends of its workers, as
+//! one that was launched does by itself; and undoes that when it is left.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::isolate::{Isolate, IsolateHost};
 use super::session::NodeSession;
 use crate::cdp::debugger::EvaluateInGlobalScope;
 
-const ANNOUNCE_MAPS: &str = include_str!("announce_maps.cjs");
+const ANNOUNCE: &str = concat!(include_str!("announce_maps.cjs"), include_str!("announce_worker_ends.cjs"));
 /// How long a program may take; one that is too busy announces nothing.
 const EVALUATE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two tries.
@@ -28,7 +28,8 @@ impl NodeSession {
         let (binding, script) = (&self.binding, announcing_script(&self.binding));
         let undo = undo_function(binding);
         let install = format!(
-            "{ANNOUNCE_MAPS}Object.defineProperty(globalThis, {undo}, {{configurable: true, value: announceMapsOfModules(require, {binding:?})}});"
+            "{ANNOUNCE}const undo = [announceMapsOfModules, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
+             Object.defineProperty(globalThis, {undo}, {{configurable: true, value: undo}});"
         );
         let expression = format!(
             "if (typeof require === 'function') ((require) => {{{install}}})(require)\n//# sourceURL=file://{}",
@@ -48,7 +49,7 @@ impl NodeSession {
     /// Undoes it.
     pub async fn stop_announcing_modules(&self, isolate: &Isolate) {
         let undo = undo_function(&self.binding);
-        let expression = format!("{{globalThis[{undo}]?.(); delete globalThis[{undo}];}}");
+        let expression = format!("{{for (const undo of globalThis[{undo}] ?? []) undo(); delete globalThis[{undo}];}}");
         if let Err(cause) = self.evaluate_with_require(isolate, expression).await {
             tracing::debug!("modules are still announced: {cause}");
         }

@@ -28,7 +28,11 @@ const ANNOUNCEMENTS: &str = "DEVTETHER_INSPECTORS";
 /// The variable with the name of the function by which scripts are announced.
 const REPORT: &str = "DEVTETHER_INSPECT_REPORT";
 /// What each process loads first.
-const CHILD_INSPECTOR: &str = concat!(include_str!("child_inspector.cjs"), include_str!("announce_maps.cjs"));
+const CHILD_INSPECTOR: &str = concat!(
+    include_str!("child_inspector.cjs"),
+    include_str!("announce_maps.cjs"),
+    include_str!("announce_worker_ends.cjs")
+);
 
 /// A launched program.
 pub struct NodeProgram {

@@ -12,7 +12,9 @@ use tokio::time::timeout;
 use super::isolate::Isolate;
 use super::session::NodeSession;
 use crate::cdp::CdpSession;
-use crate::cdp::debugger::{EnableNodeWorker, EvaluateInGlobalScope, RunIfWaitingForDebugger};
+use crate::cdp::debugger::{
+    EnableNodeWorker, EvaluateInGlobalScope, ResumeScript, RunIfWaitingForDebugger, SetSkipAllPauses,
+};
 use crate::cdp::types::{ClosePage, DisableDebugger};
 
 /// How long all processes may take to undo what we have changed in them, or to end.
@@ -69,6 +71,19 @@ impl NodeSession {
         }
     }
 
+    /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
+    pub async fn let_workers_end(&self, process: &Isolate, thread: Option<u64>) {
+        let mut workers = self.isolates();
+        workers.retain(|it| {
+            let is_of_process = it.client.is_none() && Arc::ptr_eq(&it.connection, &process.connection);
+            is_of_process && (thread.is_none() || it.worker_thread == thread)
+        });
+        let ending = join_all(workers.iter().map(|worker| let_worker_end(worker)));
+        if timeout(RELEASE_TIMEOUT, ending).await.is_err() {
+            tracing::debug!("{} has not passed on that its workers end", process.name);
+        }
+    }
+
     /// Lets the workers of a process run as if there were no debugger, also those that start from now on.
     pub async fn release_workers(&self, process: &Isolate) {
         if process.is_web() {
@@ -91,6 +106,23 @@ impl NodeSession {
 async fn release_worker(worker: &CdpSession) {
     let _ = worker.deliver(&DisableDebugger {}, RELEASE_TIMEOUT).await;
     let _ = worker.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
+}
+
+/// What is left of its code stops nowhere. One that was started already is not told to start: Node 20 aborts when it is told
+/// while it ends.
+async fn let_worker_end(worker: &Isolate) {
+    let session = &worker.session;
+    // Each fails when it has ended.
+    if worker.with_state(|state| state.is_started) {
+        let skip = SetSkipAllPauses { skip: true };
+        let _ = tokio::join!(
+            biased;
+            session.deliver(&skip, RELEASE_TIMEOUT),
+            session.deliver(&ResumeScript {}, RELEASE_TIMEOUT),
+        );
+    } else {
+        let _ = session.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
+    }
 }
 
 /// Ends a program that was attached to, or closes a page.

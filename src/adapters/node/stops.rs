@@ -110,6 +110,7 @@ impl NodeSession {
                 self.print("stderr", &format!("Breakpoint condition error: {error}\n")).await;
             }
             Ok(ProgramReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
+            Ok(ProgramReport::WorkerEnds { thread }) => self.let_workers_end(isolate, thread).await,
             // Called by the program itself.
             Err(_) => {}
         }

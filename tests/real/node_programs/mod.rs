@@ -1,6 +1,7 @@
 //! Our own adapter for Node with programs whose workers, hooks and children are alive when something ends: nothing of ours
 //! keeps them from it, and nothing of theirs keeps the adapter from answering.
 
+mod busy_isolates;
 mod compiled_in_memory;
 mod conversation;
 mod program_ends;
