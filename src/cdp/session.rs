@@ -129,6 +129,13 @@ impl WorkerSession {
         self.parent.send(None, &self.wrap_command(command)?).await
     }
 
+    /// As [`CdpClient::send_nowait`].
+    pub fn send_nowait<C: CdpCommand>(&self, command: &C) {
+        if let Ok(send) = self.wrap_command(command) {
+            self.parent.send_nowait(None, &send);
+        }
+    }
+
     fn wrap_command<C: CdpCommand>(&self, command: &C) -> Result<SendMessageToWorker, CdpError> {
         let id = self.pending.assign_id(|id| id)?;
         let message = encode_command(id, None, C::METHOD, command)?;

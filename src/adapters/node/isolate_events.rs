@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::mpsc;
 
 use super::isolate::IsolateHost;
-use crate::cdp::debugger::{AttachedToWorker, DetachedFromWorker, ReceivedMessageFromWorker};
+use crate::cdp::debugger::{AttachedToWorker, DetachedFromWorker, ReceivedMessageFromWorker, RunIfWaitingForDebugger};
 use crate::cdp::events::{AttachedToTarget, DetachedFromTarget};
 use crate::cdp::{CdpClient, CdpEvent, CdpSession, FlatSession, WorkerSession};
 use crate::sync::lock;
@@ -166,7 +166,12 @@ impl ConnectionEvents {
 
     fn add_worker(self: &Arc<ConnectionEvents>, parent: i64, attached: AttachedToWorker) {
         let Some(client) = self.client.get().cloned() else { return };
-        let session = CdpSession::Worker(WorkerSession::new(client, attached.session_id.clone()));
+        let session = WorkerSession::new(client, attached.session_id.clone());
+        if self.is_left() {
+            // It was made while it had to wait for us.
+            return session.send_nowait(&RunIfWaitingForDebugger {});
+        }
+        let session = CdpSession::Worker(session);
         self.add_child(parent, attached.session_id, session, (IsolateHost::Node, attached.worker_info.title));
     }
 

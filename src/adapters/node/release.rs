@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::isolate::Isolate;
 use super::session::NodeSession;
@@ -18,9 +18,11 @@ use crate::cdp::debugger::{
 use crate::cdp::types::{ClosePage, DisableDebugger};
 
 /// How long all processes may take to undo what we have changed in them, or to end.
-const UNDO_TIMEOUT: Duration = Duration::from_millis(350);
+const UNDO_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a process may take to pass on what its workers need to go on without us.
-const RELEASE_TIMEOUT: Duration = Duration::from_millis(400);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long a worker may take from its making to its start.
+const WORKER_START: Duration = Duration::from_millis(200);
 /// How long it may take to close its connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
 
@@ -64,6 +66,10 @@ impl NodeSession {
     /// A main thread that is paused runs on when its last client has left.
     async fn leave_process(&self, process: &Arc<Isolate>) {
         self.release_workers(process).await;
+        if !process.is_web() {
+            // Workers that were made before start now, and wait for us: each is told to run as it says so.
+            sleep(WORKER_START).await;
+        }
         process.connection.close();
         if let Some(client) = &process.client {
             // It is closed all the same, by the task that drives it.

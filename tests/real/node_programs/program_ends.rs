@@ -159,3 +159,33 @@ async fn a_program_that_was_attached_to_ends_with_us_and_without_us_though_its_w
         }
     }
 }
+
+/// It makes one worker after the other: some are made, and have not started, when it is left.
+const WORKERS: &str = "\
+const { Worker } = require('node:worker_threads');
+(async () => {
+  console.log('up');
+  for (let made = 0; made < 30; made++) {
+    const worker = new Worker('', { eval: true });
+    await new Promise((exited) => worker.once('exit', exited));
+  }
+  console.log('ends');
+})();
+";
+
+#[tokio::test]
+async fn a_worker_that_starts_while_its_program_is_left_does_not_wait_for_us() {
+    for node in installed_nodes() {
+        for _ in 0..3 {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("app.js"), WORKERS).unwrap();
+            let mut running = ListeningProgram::start(&node, &["app.js".to_owned()], folder.path()).await;
+            running.prints("up").await;
+            let conversation = NodeConversation::begin("attach", running.arguments(folder.path())).await;
+            conversation.configure().await;
+            conversation.detach().await;
+            let (exit_code, output) = running.end().await;
+            assert!(exit_code == Some(0) && output.contains("ends"), "{} {exit_code:?} {output}", node.display());
+        }
+    }
+}
