@@ -15,7 +15,18 @@
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
 // What is read here comes from outside.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 mod cdp_error;
 mod client;

@@ -3,7 +3,18 @@
 //! Plain text without colours; times are rendered as durations. One file per group of operations.
 
 // What is read here comes from outside.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 mod debug_text;
 mod page_text;
