@@ -79,13 +79,13 @@ impl<T> Default for OrderedQueue<T> {
 
 impl<T> OrderedQueue<T> {
     fn push(&mut self, position: u64, bytes: usize, message: T) {
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
         self.messages.push_back((position, bytes, message));
     }
 
     fn pop(&mut self) -> Option<T> {
         let (_, bytes, message) = self.messages.pop_front()?;
-        self.bytes -= bytes;
+        self.bytes = self.bytes.saturating_sub(bytes);
         Some(message)
     }
 
@@ -142,7 +142,7 @@ impl Drop for DapInbox {
 impl InboxSender {
     /// Never waits, and accepts everything; the bound is [`InboxSender::wait_for_room`].
     pub fn push_event(&self, event: RawEvent) {
-        let bytes = MESSAGE_OVERHEAD + event.body.as_ref().map_or(0, |body| body.get().len());
+        let bytes = event.body.as_ref().map_or(0, |body| body.get().len()).saturating_add(MESSAGE_OVERHEAD);
         let mut queues = self.0.lock();
         if is_droppable(&event) {
             queues.push_droppable(bytes, event);
@@ -155,7 +155,7 @@ impl InboxSender {
 
     /// As [`InboxSender::push_event`].
     pub fn push_request(&self, request: IncomingRequest) {
-        let bytes = MESSAGE_OVERHEAD + request.argument_bytes();
+        let bytes = request.argument_bytes().saturating_add(MESSAGE_OVERHEAD);
         let mut queues = self.0.lock();
         // Dropped outside of the lock: the drop sends an error response.
         let rejected = queues.push_kept(bytes, DapIncoming::Request(request));
@@ -185,7 +185,7 @@ impl Drop for InboxSender {
 
 impl InboxQueues {
     fn next_position(&mut self) -> u64 {
-        self.pushed += 1;
+        self.pushed = self.pushed.saturating_add(1);
         self.pushed
     }
 
@@ -207,10 +207,11 @@ impl InboxQueues {
         self.droppable.push(position, bytes, event);
         // The newest stays, whatever its size: the end of an output matters most.
         while self.droppable.bytes > MAX_DROPPABLE_BYTES && self.droppable.messages.len() > 1 {
-            match self.droppable.pop() {
-                Some(event) if event.name == "output" => self.lost.outputs += 1,
-                _ => self.lost.loaded_sources += 1,
-            }
+            let lost = match self.droppable.pop() {
+                Some(event) if event.name == "output" => &mut self.lost.outputs,
+                _ => &mut self.lost.loaded_sources,
+            };
+            *lost = lost.saturating_add(1);
         }
     }
 

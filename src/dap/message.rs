@@ -93,7 +93,7 @@ impl ErrorMessage {
             let placeholder =
                 before.rsplit_once('{').and_then(|(begin, name)| Some((begin, self.variables.get(name)?)));
             match placeholder {
-                Some((begin, value)) if text.len() + value.len() <= MAX_ERROR_TEXT => {
+                Some((begin, value)) if text.len().saturating_add(value.len()) <= MAX_ERROR_TEXT => {
                     text.extend([begin, value]);
                 }
                 _ => text.extend([before, "}"]),

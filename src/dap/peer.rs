@@ -169,7 +169,7 @@ fn raw_size(json: Option<&RawJson>) -> usize {
 
 /// The limit of a frame, less what the envelope takes.
 fn check_size(command: &str, size: usize) -> Result<(), DapError> {
-    let limit = MAX_BODY - 4096 - command.len().min(MAX_BODY / 2);
+    let limit = (MAX_BODY - 4096).saturating_sub(command.len().min(MAX_BODY / 2));
     if size <= limit {
         return Ok(());
     }

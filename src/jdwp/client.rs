@@ -184,7 +184,7 @@ impl ClientState {
     fn whole_id(&self, low: u32) -> i64 {
         let newest = self.newest.load(Ordering::Acquire);
         let id = (newest & !0xffff_ffff) | i64::from(low);
-        if id > newest { id - (1 << 32) } else { id }
+        if id > newest { id.wrapping_sub(1 << 32) } else { id }
     }
 }
 
@@ -281,8 +281,8 @@ async fn read_packets(
                 }
             }
             Some(Ok(JdwpPacket::Command { set, command, data })) if (set, command) == COMPOSITE => {
-                let queued = state.queued_bytes.fetch_add(data.len(), Ordering::AcqRel) + data.len();
-                if queued > MAX_QUEUED_BYTES || events.try_send(data).is_err() {
+                let queued = state.queued_bytes.fetch_add(data.len(), Ordering::AcqRel);
+                if queued.saturating_add(data.len()) > MAX_QUEUED_BYTES || events.try_send(data).is_err() {
                     return "the virtual machine sent more events than could be taken".to_owned();
                 }
             }

@@ -19,7 +19,18 @@
 //! <https://docs.oracle.com/en/java/javase/17/docs/specs/jdwp/jdwp-protocol.html> (the commands)
 
 // What is read here comes from outside.
-#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::string_slice))]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 mod client;
 pub mod commands;

@@ -56,7 +56,7 @@ impl Decoder for PacketDecoder {
             return Err(JdwpError::Malformed(format!("a packet of {length} bytes")).into());
         }
         if received.len() < length {
-            received.reserve((length - received.len()).min(MOST_RESERVED));
+            received.reserve(length.saturating_sub(received.len()).min(MOST_RESERVED));
             return Ok(None);
         }
         let mut packet = received.split_to(length).freeze();
@@ -78,7 +78,7 @@ impl PacketDecoder {
         if dropped == left {
             return Some(JdwpPacket::LargeReply { id, length });
         }
-        self.large = Some((id, length, left - dropped));
+        self.large = Some((id, length, left.saturating_sub(dropped)));
         None
     }
 }
@@ -94,7 +94,7 @@ pub enum PacketError {
 
 /// A command with its header.
 pub fn encode_command(id: u32, set: u8, command: u8, data: &[u8]) -> Bytes {
-    let length = (HEADER + data.len()) as u32;
+    let length = data.len().saturating_add(HEADER) as u32;
     [&length.to_be_bytes()[..], &id.to_be_bytes(), &[0, set, command], data].concat().into()
 }
 

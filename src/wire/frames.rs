@@ -89,7 +89,7 @@ fn take_header(bytes: &mut BytesMut) -> Result<Option<usize>, FrameError> {
         return if bytes.len() >= MAX_HEADER { Err(FrameError::HeaderTooLong) } else { Ok(None) };
     };
     let length = parse_header(seen.get(..end).unwrap_or_default())?;
-    bytes.advance(end + 4);
+    bytes.advance(end.saturating_add(4));
     Ok(Some(length))
 }
 

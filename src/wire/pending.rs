@@ -130,8 +130,8 @@ impl<T, C> PendingRequests<T, C> {
         if self.is_closed() {
             return Err(Closed(self.close_reason()));
         }
-        table.last_id += 1;
-        let id = table.last_id;
+        let id = table.last_id.saturating_add(1);
+        table.last_id = id;
         Ok(build(&mut table, id))
     }
 
