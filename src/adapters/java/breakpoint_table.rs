@@ -154,7 +154,7 @@ pub fn is_class_named(binary_name: &str, wanted: &str) -> bool {
 /// As [`is_class_named`], of a class or of one around it.
 pub fn is_class_around(binary_name: &str, wanted: &str) -> bool {
     let ends = binary_name.match_indices('$').map(|(at, _)| at).chain([binary_name.len()]);
-    ends.into_iter().any(|end| is_class_named(&binary_name[..end], wanted))
+    ends.into_iter().filter_map(|end| binary_name.get(..end)).any(|around| is_class_named(around, wanted))
 }
 
 impl BreakpointPlace {
@@ -205,20 +205,20 @@ impl BreakpointPlace {
 fn class_start(class: &str) -> Option<String> {
     let mut end = 0;
     for part in class.split_inclusive(['.', '$']) {
-        end += part.len();
+        end = part.len().saturating_add(end);
         if part.starts_with(char::is_uppercase) {
             break;
         }
     }
-    let start = class[..end].trim_end_matches(['.', '$']);
+    let start = class.get(..end)?.trim_end_matches(['.', '$']);
     start.contains('.').then(|| start.to_owned())
 }
 
 impl BreakpointTable {
     /// Adds a breakpoint that is not bound yet; returns its id.
     pub fn add(&mut self, kind: BreakpointPlace, conditions: StopConditions) -> i64 {
-        self.last_id += 1;
-        let id = self.last_id;
+        let id = self.last_id.saturating_add(1);
+        self.last_id = id;
         let entry = JavaBreakpoint { id, kind, conditions, hits: 0, bound: Vec::new(), line: None };
         self.entries.insert(id, entry);
         id

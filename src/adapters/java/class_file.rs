@@ -45,7 +45,7 @@ pub fn parse_class_file(bytes: &[u8]) -> Option<ClassFileFacts> {
     let name = pool.class_name(reader.number::<2>()?)?;
     let _superclass = reader.number::<2>()?;
     let interfaces = usize::try_from(reader.number::<2>()?).ok()?;
-    reader.take(interfaces * 2)?;
+    reader.take(interfaces.checked_mul(2)?)?;
     reader.members(&pool, &mut |_, _| Some(()))?;
     let mut code = CodeTables::default();
     reader.members(&pool, &mut |attribute, data| match attribute {
@@ -191,7 +191,7 @@ impl CodeTables {
         let length = usize::try_from(reader.number::<4>()?).ok()?;
         reader.take(length)?;
         let handlers = usize::try_from(reader.number::<2>()?).ok()?;
-        reader.take(handlers * 8)?;
+        reader.take(handlers.checked_mul(8)?)?;
         reader.attributes(pool, &mut |attribute, _| {
             self.has_lines |= attribute == b"LineNumberTable";
             self.has_variables |= attribute == b"LocalVariableTable";

@@ -126,8 +126,9 @@ impl Contents {
             Layout::Alternating { array } => {
                 let mut chunks = ArrayChunks::open(vm, *array).await?;
                 while let Some(chunk) = chunks.next_chunk(&page).await? {
-                    for pair in chunk.chunks_exact(2).filter(|pair| !pair[0].is_null()) {
-                        page.push(Entry { key: Some(pair[0]), value: pair[1] });
+                    let (pairs, _) = chunk.as_chunks::<2>();
+                    for [key, value] in pairs.iter().filter(|[key, _]| !key.is_null()) {
+                        page.push(Entry { key: Some(*key), value: *value });
                     }
                 }
             }
@@ -160,7 +161,7 @@ impl Page {
         if self.passed >= self.start && !self.is_full() {
             self.entries.push(entry);
         }
-        self.passed += 1;
+        self.passed = self.passed.saturating_add(1);
     }
 
     fn is_full(&self) -> bool {
@@ -179,8 +180,10 @@ async fn read_ring(
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let mut entries = Vec::new();
     while entries.len() < count && length > 0 {
-        let at = (i64::from(first) + start as i64 + entries.len() as i64).rem_euclid(i64::from(length)) as i32;
-        let count = number(count - entries.len()).min(length - at).min(CHUNK);
+        let after_first = i64::try_from(start.saturating_add(entries.len())).unwrap_or(i64::MAX);
+        let at = i64::from(first).saturating_add(after_first).checked_rem_euclid(i64::from(length)).unwrap_or(0) as i32;
+        let left = number(count.saturating_sub(entries.len()));
+        let count = left.min(length.saturating_sub(at)).min(CHUNK);
         let read = vm.request(&ArrayElements { array, first: at, count }).await?.0;
         if read.is_empty() {
             break;
@@ -207,8 +210,8 @@ impl ArrayChunks<'_> {
         if self.next >= self.length || page.is_full() {
             return Ok(None);
         }
-        let (array, first, count) = (self.array, self.next, CHUNK.min(self.length - self.next));
-        self.next += count;
+        let (array, first, count) = (self.array, self.next, CHUNK.min(self.length.saturating_sub(self.next)));
+        self.next = self.next.saturating_add(count);
         Ok(Some(self.vm.request(&ArrayElements { array, first, count }).await?.0))
     }
 }
@@ -238,7 +241,7 @@ async fn read_buckets(
 async fn read_chain(vm: &JavaVm, first: ObjectId, fields: NodeFields, page: &mut Page) -> Result<(), JdwpError> {
     let mut next = Some(first);
     // A program may link nodes in a circle: no more of them are followed than a page needs.
-    let most = page.passed + page.start + page.count + 1;
+    let most = page.passed.saturating_add(page.start).saturating_add(page.count).saturating_add(1);
     while let Some(node) = next.filter(|_| !page.is_full() && page.passed < most) {
         let Some((entry, following)) = read_node(vm, node, fields).await? else { break };
         page.push(entry);

@@ -142,7 +142,7 @@ fn class_files_up_to(folder: &Path, most: usize) -> io::Result<Vec<PathBuf>> {
                 found.push(path);
             }
         }
-        if found.len() + folders.len() > most {
+        if found.len().saturating_add(folders.len()) > most {
             return Err(io::Error::other(format!("there are more than {most} classes")));
         }
     }

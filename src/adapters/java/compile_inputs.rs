@@ -159,10 +159,10 @@ fn stamp_text(path: &Path) -> String {
 /// The files below a folder, sorted; of the folders below it those with such names. `None`: there are too many, or one of
 /// the folders cannot be read.
 fn files_below(folder: &Path, is_followed: fn(&str) -> bool) -> Option<Vec<PathBuf>> {
-    let (mut found, mut folders, mut seen) = (Vec::new(), vec![folder.to_owned()], 0);
+    let (mut found, mut folders, mut seen) = (Vec::new(), vec![folder.to_owned()], 0usize);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).ok()? {
-            seen += 1;
+            seen = seen.saturating_add(1);
             if seen > MAX_ENTRIES {
                 return None;
             }

@@ -236,9 +236,9 @@ fn are_current(root: &Path, class: &str, source: &Path) -> bool {
     if !is_usable(&main_file, source) || newest_source(root).is_none_or(|newest| Some(newest) > written()) {
         return false;
     }
-    let (mut names, mut at) = (vec![main], 0);
+    let (mut names, mut at) = (vec![main], 0usize);
     while let Some(name) = names.get(at).cloned() {
-        at += 1;
+        at = at.saturating_add(1);
         let outer = name.split('$').next().unwrap_or(&name);
         let file = root.join(format!("{name}.class"));
         let Some((_, facts)) = read_class_file(&file).filter(|_| names.len() < MAX_CHECKED) else {
@@ -273,6 +273,6 @@ fn first_class(source: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&text);
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').collect();
     let keywords = ["class", "record", "enum", "interface"];
-    let at = words.windows(2).find(|pair| keywords.contains(&pair[0]) && !pair[1].is_empty())?;
-    Some(at[1].to_owned())
+    let mut pairs = words.array_windows();
+    pairs.find(|[keyword, name]| keywords.contains(keyword) && !name.is_empty()).map(|[_, name]| (*name).to_owned())
 }

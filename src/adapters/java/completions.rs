@@ -88,10 +88,11 @@ fn item(label: &str, detail: String, kind: &str) -> CompletionItem {
 fn split_completed(before: &str) -> (Option<&str>, &str) {
     let is_part = |c: char| c.is_alphanumeric() || "_$.[]".contains(c);
     let start = before.char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(before.len(), |(at, _)| at);
-    match before[start..].rsplit_once('.') {
+    let completed = before.get(start..).unwrap_or_default();
+    match completed.rsplit_once('.') {
         Some((receiver, begun)) if !receiver.is_empty() => (Some(receiver), begun),
         Some((_, begun)) => (None, begun),
-        None => (None, &before[start..]),
+        None => (None, completed),
     }
 }
 

@@ -263,7 +263,8 @@ impl JavaSession {
         let class: Arc<JavaClass> = self.vm.class_of(exception.id).await?;
         let message = self.vm.exception_message(exception.id).await?;
         let stack = StackTraceArguments { thread_id, levels: Some(MAX_STACK), ..StackTraceArguments::default() };
-        let mut lines = vec![message.as_ref().map_or(class.name(), |message| format!("{}: {message}", class.name()))];
+        let description = message.as_ref().map_or(class.name(), |message| format!("{}: {message}", class.name()));
+        let mut lines = vec![description.clone()];
         for frame in self.stack_trace(stack).await?.stack_frames {
             let file = frame.source.and_then(|source| source.name).unwrap_or_else(|| "Native Method".to_owned());
             let line = if frame.line > 0 { format!(":{}", frame.line) } else { String::new() };
@@ -272,7 +273,7 @@ impl JavaSession {
         Ok(ExceptionInfoResponse {
             exception_id: class.name(),
             break_mode: if is_caught { "always" } else { "unhandled" }.to_owned(),
-            description: Some(lines[0].clone()),
+            description: Some(description),
             details: Some(DapExceptionDetails {
                 message: Some(message.unwrap_or_default()),
                 type_name: Some(class.name()),

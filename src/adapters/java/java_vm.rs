@@ -186,12 +186,13 @@ impl JavaVm {
 
     /// The class and its superclasses, the class itself first.
     pub async fn superclasses(&self, class: &Arc<JavaClass>) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
-        let mut found = vec![Arc::clone(class)];
-        while let Some(next) = self.superclass(&found[found.len() - 1]).await? {
+        let (mut found, mut newest) = (vec![Arc::clone(class)], Arc::clone(class));
+        while let Some(next) = self.superclass(&newest).await? {
             if found.len() == MAX_ANCESTORS {
                 break;
             }
-            found.push(next);
+            found.push(Arc::clone(&next));
+            newest = next;
         }
         Ok(found)
     }
@@ -199,15 +200,14 @@ impl JavaVm {
     /// The class, its superclasses, then all interfaces of them, each once.
     pub async fn ancestors(&self, class: &Arc<JavaClass>) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
         let mut found = self.superclasses(class).await?;
-        let mut at = 0;
-        while at < found.len() && found.len() < MAX_ANCESTORS {
-            let of = Arc::clone(&found[at]);
+        let mut at = 0usize;
+        while let Some(of) = found.get(at).filter(|_| found.len() < MAX_ANCESTORS).cloned() {
             for id in self.interfaces(&of).await? {
                 if found.len() < MAX_ANCESTORS && !found.iter().any(|known| known.id == id) {
                     found.push(self.class(id, TYPE_INTERFACE).await?);
                 }
             }
-            at += 1;
+            at = at.saturating_add(1);
         }
         Ok(found)
     }

@@ -31,14 +31,14 @@ impl KnownFrames {
     /// Adds frames of a thread, from a depth on, that were requested in `epoch`.
     pub fn add(&mut self, epoch: u64, thread: ObjectId, first: usize, entries: &[FrameEntryOfThread]) {
         if epoch == self.epoch {
-            let placed = entries.iter().enumerate().map(|(at, entry)| ((thread, first + at), entry.clone()));
-            self.entries.extend(placed);
+            let place = |at: usize| (thread, first.saturating_add(at));
+            self.entries.extend(entries.iter().enumerate().map(|(at, entry)| (place(at), entry.clone())));
         }
     }
 
     /// A thread runs, has run, or its frames have changed.
     pub fn forget(&mut self) {
-        self.epoch += 1;
+        self.epoch = self.epoch.wrapping_add(1);
         self.entries.clear();
     }
 }

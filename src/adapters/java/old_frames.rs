@@ -49,12 +49,12 @@ impl OldFrames {
     /// Records the text of a source; returns its number. `None`: there are too many.
     pub fn add_text(&mut self, text: &Arc<str>) -> Option<i64> {
         if let Some(known) = self.texts.iter().position(|known| known == text) {
-            return i64::try_from(known + 1).ok();
+            return i64::try_from(known).ok()?.checked_add(1);
         }
         if self.text_bytes.saturating_add(text.len()) > MAX_TEXT_BYTES {
             return None;
         }
-        self.text_bytes += text.len();
+        self.text_bytes = self.text_bytes.saturating_add(text.len());
         self.texts.push(Arc::clone(text));
         i64::try_from(self.texts.len()).ok()
     }

@@ -174,7 +174,7 @@ impl SessionTables {
     pub fn frame_id(&mut self, spot: FrameSpot) -> i64 {
         let frame = (spot, self.suspends.halt_number(spot.thread));
         *self.frame_ids.entry(frame).or_insert_with(|| {
-            self.last_frame_id += 1;
+            self.last_frame_id = self.last_frame_id.saturating_add(1);
             self.frames.insert(self.last_frame_id, frame);
             self.last_frame_id
         })
@@ -206,7 +206,12 @@ impl SessionTables {
             _ => None,
         };
         self.containers.push((container, halt));
-        self.past_containers + self.containers.len() as i64
+        self.last_container()
+    }
+
+    /// The number of the container that was added last.
+    fn last_container(&self) -> i64 {
+        i64::try_from(self.containers.len()).unwrap_or(i64::MAX).saturating_add(self.past_containers)
     }
 
     fn container(&self, reference: i64) -> Option<ValueContainer> {
@@ -232,7 +237,7 @@ impl SessionTables {
         // Ids are not used again, since a client may still send an old one.
         self.frames.clear();
         self.frame_ids.clear();
-        self.past_containers += self.containers.len() as i64;
+        self.past_containers = self.last_container();
         self.containers.clear();
         std::mem::take(&mut self.kept)
     }

@@ -136,7 +136,7 @@ impl RunningSession {
             end.send_last_output(&program, &mut self.output).await;
             let exit_code = match exit {
                 ProcessExit::Code(code) => i64::from(code),
-                ProcessExit::Signal(signal) => 128 + i64::from(signal),
+                ProcessExit::Signal(signal) => i64::from(signal).saturating_add(128),
                 _ => -1,
             };
             // Each of these fails when the client has gone.

@@ -25,7 +25,7 @@ pub fn type_name(signature: &str) -> String {
         [letter] => PRIMITIVES.iter().find(|(tag, _)| tag == letter).map_or(element, |(_, name)| name).to_owned(),
         _ => class_path(element).replace('/', "."),
     };
-    name + &"[]".repeat(signature.len() - element.len())
+    name + &"[]".repeat(signature.len().saturating_sub(element.len()))
 }
 
 /// The Java name without the package: `Map.Entry` for `java.util.Map$Entry`.
@@ -49,7 +49,7 @@ pub fn short_type_name(signature: &str) -> String {
 /// The signature of a class by its name in Java: `com.example.App$Inner`, `int[]`.
 pub fn class_signature(name: &str) -> String {
     let element = name.trim_end_matches("[]");
-    let dimensions = "[".repeat((name.len() - element.len()) / 2);
+    let dimensions = "[".repeat(name.len().saturating_sub(element.len()) / 2);
     match PRIMITIVES.iter().find(|(_, primitive)| *primitive == element) {
         Some((tag, _)) => format!("{dimensions}{}", char::from(*tag)),
         None => format!("{dimensions}L{};", element.replace('.', "/")),
@@ -75,15 +75,12 @@ pub fn method_types(signature: &str) -> (Vec<&str>, &str) {
     };
     let (mut rest, mut found) = (parameters, Vec::new());
     while !rest.is_empty() {
-        let dimensions = rest.len() - rest.trim_start_matches('[').len();
-        let element = &rest[dimensions..];
-        let length = if element.starts_with('L') {
-            element.find(';').map_or(element.len(), |end| end + 1)
-        } else {
-            element.chars().next().map_or(0, char::len_utf8)
-        };
-        let (one, others) = rest.split_at(dimensions + length);
-        found.push(one);
+        let mut element = rest.trim_start_matches('[').chars();
+        if element.next() == Some('L') {
+            element.find(|letter| *letter == ';');
+        }
+        let others = element.as_str();
+        found.extend(rest.strip_suffix(others));
         rest = others;
     }
     (found, returned)

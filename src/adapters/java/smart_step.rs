@@ -50,16 +50,17 @@ impl SmartStep {
 /// The names of the methods and classes that are called on a line, from 1; each once, in the order of their ends: the inner
 /// calls are done first.
 pub fn calls_on_line(text: &str, line: usize) -> Vec<String> {
+    let Some(row) = line.checked_sub(1) else { return Vec::new() };
     let mut parser = Parser::new();
     let is_ready = parser.set_language(&tree_sitter_java::LANGUAGE.into()).is_ok();
     let Some(tree) = is_ready.then(|| parser.parse(text, None)).flatten() else { return Vec::new() };
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut left = vec![tree.root_node()];
     while let Some(node) = left.pop() {
-        if node.start_position().row + 1 > line || node.end_position().row + 1 < line {
+        if !(node.start_position().row..=node.end_position().row).contains(&row) {
             continue;
         }
-        found.extend(called_name(node, text, line).map(|name| (node.end_byte(), name)));
+        found.extend(called_name(node, text, row).map(|name| (node.end_byte(), name)));
         let mut cursor = node.walk();
         left.extend(node.named_children(&mut cursor));
     }
@@ -73,13 +74,13 @@ pub fn calls_on_line(text: &str, line: usize) -> Vec<String> {
     names
 }
 
-fn called_name(node: Node<'_>, text: &str, line: usize) -> Option<String> {
+fn called_name(node: Node<'_>, text: &str, row: usize) -> Option<String> {
     let name = match node.kind() {
         "method_invocation" => node.child_by_field_name("name")?,
         "object_creation_expression" => node.child_by_field_name("type")?,
         _ => return None,
     };
-    let text = name.utf8_text(text.as_bytes()).ok().filter(|_| name.start_position().row + 1 == line)?;
+    let text = name.utf8_text(text.as_bytes()).ok().filter(|_| name.start_position().row == row)?;
     // Without type arguments and without the package.
     let plain = text.split('<').next().unwrap_or_default();
     Some(plain.rsplit('.').next().unwrap_or_default().trim().to_owned())

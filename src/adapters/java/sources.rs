@@ -71,7 +71,7 @@ impl SourceFolders {
         if !named.iter().any(|known| known == path) {
             named.push(path.to_owned());
             let found = &mut *lock(&self.0.found);
-            found.epoch += 1;
+            found.epoch = found.epoch.wrapping_add(1);
             found.files.clear();
         }
     }
@@ -113,7 +113,7 @@ impl SourceFolders {
         let texts = &mut *lock(&self.0.texts);
         let size = text.as_ref().map_or(0, |text| text.len());
         if texts.bytes.saturating_add(size) <= MAX_TEXTS && texts.known.insert(path, text).is_none() {
-            texts.bytes += size;
+            texts.bytes = texts.bytes.saturating_add(size);
         }
     }
 

@@ -78,7 +78,7 @@ impl JavaSession {
         }
         let hits = self.with_tables(|tables| {
             tables.breakpoints.entries.get_mut(&id).map_or(0, |entry| {
-                entry.hits += 1;
+                entry.hits = entry.hits.saturating_add(1);
                 entry.hits
             })
         });

@@ -16,7 +16,7 @@ impl ThreadIds {
     /// The id of a thread: a new one, if it has none.
     pub fn id(&mut self, thread: ObjectId) -> i64 {
         *self.ids.entry(thread).or_insert_with(|| {
-            self.last_id += 1;
+            self.last_id = self.last_id.saturating_add(1);
             self.threads.insert(self.last_id, thread);
             self.last_id
         })

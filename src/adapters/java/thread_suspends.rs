@@ -115,10 +115,9 @@ impl ThreadSuspends {
 
     /// An event has suspended all threads.
     pub fn suspend_all_by_event(&mut self) {
-        self.all += 1;
+        self.all = self.all.saturating_add(1);
         if self.all == 1 {
-            self.last_halt += 1;
-            self.halt_of_all = self.last_halt;
+            self.halt_of_all = self.next_halt();
         }
     }
 
@@ -161,11 +160,9 @@ impl ThreadSuspends {
 
     /// Undoes one suspension of all threads.
     pub fn resume_all_once(&mut self) -> Vec<SuspendCommand> {
-        if self.all == 0 {
-            return Vec::new();
-        }
+        let Some(fewer) = self.all.checked_sub(1) else { return Vec::new() };
         let mut commands: Vec<SuspendCommand> = self.held.iter_mut().flat_map(|(id, held)| held.raise(*id)).collect();
-        self.all -= 1;
+        self.all = fewer;
         commands.push(SuspendCommand::ResumeAll);
         commands
     }
@@ -181,7 +178,7 @@ impl ThreadSuspends {
         if halt != Some(held.halt) {
             return Err(CallRefusal::HasRun);
         }
-        let above = all - held.lowered.min(all);
+        let above = all.saturating_sub(held.lowered);
         (held.call, held.lowered) = (CallState::Running, all);
         Ok(vec![SuspendCommand::ResumeThread(thread); above as usize])
     }
@@ -226,7 +223,7 @@ impl ThreadSuspends {
             }
             SuspendCommand::SuspendThread(thread) => {
                 let all = self.all;
-                self.held.entry(thread).and_modify(|held| held.lowered = (held.lowered + 1).min(all));
+                self.held.entry(thread).and_modify(|held| held.lowered = held.lowered.saturating_add(1).min(all));
                 None
             }
         }
@@ -299,9 +296,13 @@ impl ThreadSuspends {
     }
 
     fn hold(&mut self, thread: ObjectId, hold: ThreadHold) {
-        self.last_halt += 1;
-        let held = HeldThread { hold, halt: self.last_halt, call: CallState::None, is_stuck: false, lowered: 0 };
+        let held = HeldThread { hold, halt: self.next_halt(), call: CallState::None, is_stuck: false, lowered: 0 };
         self.held.insert(thread, held);
+    }
+
+    fn next_halt(&mut self) -> u64 {
+        self.last_halt = self.last_halt.saturating_add(1);
+        self.last_halt
     }
 }
 

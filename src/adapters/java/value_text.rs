@@ -140,7 +140,7 @@ impl JavaVm {
                 Some([value]) if value.is_null() => Ok(Some("Optional.empty".to_owned())),
                 Some(_) if depth >= MAX_NESTED => Ok(Some("Optional[…]".to_owned())),
                 Some([value]) => {
-                    let inner = self.show_inner_value(value, depth + 1).await?;
+                    let inner = self.show_inner_value(value, depth.saturating_add(1)).await?;
                     Ok(Some(format!("Optional[{}]", inner.text)))
                 }
                 None => Ok(None),
@@ -177,8 +177,8 @@ impl JavaVm {
 
 /// `int[3]`; of an array of arrays, the length of the outer one: `int[3][]`.
 fn with_length(type_name: &str, length: usize) -> String {
-    match type_name.find("[]") {
-        Some(at) => format!("{}[{length}]{}", &type_name[..at], &type_name[at + 2..]),
+    match type_name.split_once("[]") {
+        Some((element, inner)) => format!("{element}[{length}]{inner}"),
         None => format!("{type_name}[{length}]"),
     }
 }
@@ -219,9 +219,9 @@ fn floating_text(value: f64, plain: String, scientific: String) -> String {
 
 /// A text in quotes, with escapes; cut after `most` characters.
 pub fn quote_text(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+    match text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)) {
         None => format!("\"{}\"", escape_text(text)),
-        Some((end, _)) => format!("\"{}\"… ({} characters)", escape_text(&text[..end]), text.chars().count()),
+        Some(beginning) => format!("\"{}\"… ({} characters)", escape_text(beginning), text.chars().count()),
     }
 }
 

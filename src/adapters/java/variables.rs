@@ -122,7 +122,7 @@ impl JavaSession {
     async fn show_entries(&self, entries: Vec<Entry>, start: usize) -> Result<Vec<DapVariable>, RequestFailure> {
         let shown = entries.into_iter().enumerate().map(|(at, entry)| async move {
             let Some(key) = entry.key else {
-                return self.show_variable(&format!("[{}]", start + at), entry.value, OBJECT).await;
+                return self.show_variable(&format!("[{}]", start.saturating_add(at)), entry.value, OBJECT).await;
             };
             let key_text = self.vm.show_value(key, OBJECT).await?.text;
             let variable = self.show_variable(&key_text, entry.value, OBJECT).await?;

@@ -169,9 +169,11 @@ macro_rules! whole_numbers {
                 B::Add => left.wrapping_add(right),
                 B::Subtract => left.wrapping_sub(right),
                 B::Multiply => left.wrapping_mul(right),
-                B::Divide | B::Remainder if right == 0 => return Err(DIVIDED_BY_ZERO.to_owned()),
-                B::Divide => left.wrapping_div(right),
-                B::Remainder => left.wrapping_rem(right),
+                // The smallest number has no counterpart: it stays what it is.
+                B::Divide if right == -1 => left.wrapping_neg(),
+                B::Remainder if right == -1 => 0,
+                B::Divide => left.checked_div(right).ok_or(DIVIDED_BY_ZERO)?,
+                B::Remainder => left.checked_rem(right).ok_or(DIVIDED_BY_ZERO)?,
                 B::And => left & right,
                 B::Or => left | right,
                 B::Xor => left ^ right,
@@ -251,6 +253,9 @@ mod tests {
         check(V::Int(-7), B::Remainder, V::Int(2), V::Int(-1));
         check(V::Int(i32::MAX), B::Add, V::Int(1), V::Int(i32::MIN));
         check(V::Int(i32::MIN), B::Divide, V::Int(-1), V::Int(i32::MIN));
+        check(V::Int(i32::MIN), B::Remainder, V::Int(-1), V::Int(0));
+        check(V::Long(i64::MIN), B::Divide, V::Int(-1), V::Long(i64::MIN));
+        check(V::Int(-7), B::Divide, V::Int(-1), V::Int(7));
         check(V::Byte(100), B::Add, V::Byte(100), V::Int(200));
         check(V::Char(97), B::Add, V::Int(1), V::Int(98));
         check(V::Int(1), B::Add, V::Long(2), V::Long(3));
@@ -265,7 +270,9 @@ mod tests {
         check(V::Boolean(true), B::Xor, V::Boolean(true), V::Boolean(false));
         check(V::Double(f64::NAN), B::NotEqual, V::Double(f64::NAN), V::Boolean(true));
         check(V::Char(97), B::Less, V::Double(97.5), V::Boolean(true));
-        assert_eq!(apply_binary(B::Divide, V::Int(1), V::Int(0)), Err(DIVIDED_BY_ZERO.to_owned()));
+        for operator in [B::Divide, B::Remainder] {
+            assert_eq!(apply_binary(operator, V::Int(1), V::Long(0)), Err(DIVIDED_BY_ZERO.to_owned()));
+        }
         assert!(apply_binary(B::Add, V::Boolean(true), V::Int(1)).is_err());
         assert!(apply_binary(B::And, V::Double(1.0), V::Int(1)).is_err());
     }

@@ -6,7 +6,7 @@ use super::arithmetic::promote;
 use super::evaluator::Evaluator;
 use super::operand::Operand;
 use super::syntax::JavaExpression;
-use crate::adapters::java::signatures::class_signature;
+use crate::adapters::java::signatures::{class_signature, type_name};
 use crate::adapters::request_failure::RequestFailure;
 use crate::jdwp::commands::class_types::NewArray;
 use crate::jdwp::values::JdwpValue;
@@ -38,7 +38,7 @@ impl Evaluator<'_> {
             let mut values = Vec::new();
             for element in elements {
                 let operand = self.evaluate(element).await?;
-                values.push(self.convert_for_assignment(operand, &signature[1..]).await?);
+                values.push(self.convert_for_assignment(operand, inner_signature(&signature)?).await?);
             }
             let class = self.require_array_class(&signature).await?;
             return Ok(Operand::declared(self.create_array(&class, &values).await?, &signature));
@@ -72,7 +72,7 @@ impl Evaluator<'_> {
             let mut elements = Vec::new();
             if !inner.is_empty() {
                 for _ in 0..*count {
-                    elements.push(self.create_nested_arrays(&signature[1..], inner).await?);
+                    elements.push(self.create_nested_arrays(inner_signature(signature)?, inner).await?);
                 }
                 return self.create_array(&class, &elements).await;
             }
@@ -83,6 +83,11 @@ impl Evaluator<'_> {
             Ok(value)
         })
     }
+}
+
+/// The signature of what an array contains. Errors: it is none of an array.
+fn inner_signature(array: &str) -> Result<&str, String> {
+    array.strip_prefix('[').ok_or_else(|| format!("{} is no array", type_name(array)))
 }
 
 /// Whether arrays of these lengths inside of each other have few enough elements together.

@@ -160,9 +160,9 @@ impl Evaluator<'_> {
         }
         if chosen.spreads {
             let parameters = chosen.parameters();
-            let (first, array) = (parameters.len() - 1, parameters[parameters.len() - 1].to_owned());
-            let elements = converted.split_off(first);
-            let class = self.require_array_class(&array).await?;
+            let (array, before) = parameters.split_last().ok_or("the method has no parameters")?;
+            let elements = converted.split_off(before.len().min(converted.len()));
+            let class = self.require_array_class(array).await?;
             converted.push(self.create_array(&class, &elements).await?);
         }
         Ok(converted)

@@ -6,22 +6,20 @@ use crate::jdwp::values::JdwpValue;
 pub fn parse_integer(text: &str, is_negated: bool) -> Result<JdwpValue, String> {
     let plain = text.replace('_', "").to_lowercase();
     let (digits, is_long) = plain.strip_suffix('l').map_or((plain.as_str(), false), |digits| (digits, true));
-    let (digits, radix) = match digits {
-        _ if digits.starts_with("0x") => (&digits[2..], 16),
-        _ if digits.starts_with("0b") => (&digits[2..], 2),
-        _ if digits.len() > 1 && digits.starts_with('0') => (&digits[1..], 8),
-        _ => (digits, 10),
-    };
+    let prefixes = [("0x", 16), ("0b", 2), ("0", 8)];
+    let prefixed = prefixes.iter().find_map(|(prefix, radix)| Some((digits.strip_prefix(prefix)?, *radix)));
+    let (digits, radix) = prefixed.filter(|_| digits != "0").unwrap_or((digits, 10));
     let too_large = || format!("the number {text} is too large");
     let number = u64::from_str_radix(digits, radix).map_err(|_| too_large())?;
     // In decimal, the smallest number can only be written with its sign; otherwise all bits may be set.
-    let limit = |bits: u32| match radix {
-        10 => (1u64 << (bits - 1)) - u64::from(!is_negated),
-        _ => u64::MAX >> (64 - bits),
+    let (long_limit, int_limit) = match radix {
+        10 if is_negated => (i64::MIN.unsigned_abs(), i32::MIN.unsigned_abs()),
+        10 => (i64::MAX.unsigned_abs(), i32::MAX.unsigned_abs()),
+        _ => (u64::MAX, u32::MAX),
     };
     match is_long {
-        true if number <= limit(64) => Ok(JdwpValue::Long(number as i64)),
-        false if number <= limit(32) => Ok(JdwpValue::Int(number as u32 as i32)),
+        true if number <= long_limit => Ok(JdwpValue::Long(number as i64)),
+        false if number <= int_limit.into() => Ok(JdwpValue::Int(number as u32 as i32)),
         _ => Err(too_large()),
     }
 }
@@ -71,11 +69,11 @@ pub fn unescape(text: &str) -> Result<String, String> {
                 unit.ok_or_else(|| format!("\\u{digits} is no escape sequence"))?
             }
             '0'..='7' => {
-                let mut value = escape as u16 - u16::from(b'0');
+                let mut value = octal_value(escape);
                 let most = if escape <= '3' { 2 } else { 1 };
                 for _ in 0..most {
                     let Some(digit) = rest.next_if(|c| ('0'..='7').contains(c)) else { break };
-                    value = value * 8 + (digit as u16 - u16::from(b'0'));
+                    value = value << 3 | octal_value(digit);
                 }
                 value
             }
@@ -83,6 +81,11 @@ pub fn unescape(text: &str) -> Result<String, String> {
         });
     }
     Ok(String::from_utf16_lossy(&units))
+}
+
+/// What a digit from 0 to 7 stands for.
+fn octal_value(digit: char) -> u16 {
+    digit.to_digit(8).unwrap_or_default() as u16
 }
 
 #[cfg(test)]

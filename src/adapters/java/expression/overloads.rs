@@ -108,8 +108,9 @@ pub async fn choose_overload(
                 fitting.push(candidate);
             }
         }
-        if !fitting.is_empty() {
-            return choose_most_specific(vm, fitting, arguments.len()).await.map(Ok);
+        let mut fitting = fitting.into_iter();
+        if let Some(first) = fitting.next() {
+            return choose_most_specific(vm, first, fitting, arguments.len()).await.map(Ok);
         }
     }
     let known: Vec<String> =
@@ -128,7 +129,9 @@ async fn fits_arguments(
 ) -> Result<bool, JdwpError> {
     let count = candidate.parameters().len();
     let takes_count = match phase {
-        MatchPhase::Variable => candidate.method.modifiers & VARARGS != 0 && count > 0 && arguments.len() + 1 >= count,
+        MatchPhase::Variable => {
+            candidate.method.modifiers & VARARGS != 0 && count > 0 && arguments.len().saturating_add(1) >= count
+        }
         _ => arguments.len() == count,
     };
     if !takes_count {
@@ -150,7 +153,7 @@ async fn is_assignable(
     parameter: &str,
     with_boxing: bool,
 ) -> Result<bool, JdwpError> {
-    let primitive = Some(parameter.as_bytes()).filter(|it| it.len() == 1).map(|it| it[0]);
+    let primitive = if let [tag] = parameter.as_bytes() { Some(*tag) } else { None };
     Ok(match (argument, primitive) {
         (ArgumentType::Primitive(from), Some(to)) => is_widened(*from, to),
         (ArgumentType::Null, primitive) => primitive.is_none(),
@@ -171,17 +174,19 @@ async fn is_assignable(
 
 /// Whether a class is of a type; arrays of objects are of the types of arrays that their elements are of.
 pub async fn is_subtype(vm: &JavaVm, class: &Arc<JavaClass>, signature: &str) -> Result<bool, JdwpError> {
-    let brackets = |signature: &str| signature.len() - signature.trim_start_matches('[').len();
-    let common = brackets(&class.signature).min(brackets(signature));
     // What the elements are, as far as both are arrays.
-    let (element, wanted) = (&class.signature[common..], &signature[common..]);
+    let (mut element, mut wanted) = (class.signature.as_str(), signature);
+    while let (Some(inner), Some(wanted_inner)) = (element.strip_prefix('['), wanted.strip_prefix('[')) {
+        (element, wanted) = (inner, wanted_inner);
+    }
     if element == wanted {
         return Ok(true);
     }
     if element.starts_with('[') {
         return Ok(["Ljava/lang/Object;", "Ljava/lang/Cloneable;", "Ljava/io/Serializable;"].contains(&wanted));
     }
-    if common == 0 {
+    let are_both_arrays = wanted.len() < signature.len();
+    if !are_both_arrays {
         return vm.is_subclass(class, signature).await;
     }
     if wanted.starts_with('[') || element.len() == 1 || wanted.len() == 1 {
@@ -195,16 +200,17 @@ pub async fn is_subtype(vm: &JavaVm, class: &Arc<JavaClass>, signature: &str) ->
 
 async fn choose_most_specific(
     vm: &JavaVm,
-    fitting: Vec<MethodCandidate>,
+    first: MethodCandidate,
+    others: impl IntoIterator<Item = MethodCandidate>,
     count: usize,
 ) -> Result<MethodCandidate, JdwpError> {
-    let mut best = 0;
-    for at in 1..fitting.len() {
-        if is_more_specific(vm, &fitting[at], &fitting[best], count).await? {
-            best = at;
+    let mut best = first;
+    for candidate in others {
+        if is_more_specific(vm, &candidate, &best, count).await? {
+            best = candidate;
         }
     }
-    Ok(fitting[best].clone())
+    Ok(best)
 }
 
 /// Whether each parameter of one could be passed to the other, and not the other way round.

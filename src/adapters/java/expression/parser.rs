@@ -48,7 +48,7 @@ fn syntax_error(root: Node<'_>, text: &str) -> String {
     }
     let column = node.start_byte().saturating_sub(BEFORE.len()).min(text.len());
     let missing = if node.is_missing() { format!(": `{}` is missing", node.kind()) } else { String::new() };
-    format!("`{text}` is no Java expression at column {}{missing}", column + 1)
+    format!("`{text}` is no Java expression at column {}{missing}", column.saturating_add(1))
 }
 
 fn children_of(node: Node<'_>, named: bool) -> Vec<Node<'_>> {
@@ -102,14 +102,19 @@ impl Converter<'_> {
         self.text_of(node).matches('[').count()
     }
 
+    /// Converts what is inside of a node at that depth.
+    fn convert_inner(&self, node: Node<'_>, depth: usize) -> Result<JavaExpression, String> {
+        self.convert(node, depth.saturating_add(1))
+    }
+
     fn convert_field(&self, node: Node<'_>, field: &str, depth: usize) -> Result<Box<JavaExpression>, String> {
         let child = node.child_by_field_name(field).ok_or_else(|| self.unsupported(node))?;
-        self.convert(child, depth + 1).map(Box::new)
+        self.convert_inner(child, depth).map(Box::new)
     }
 
     fn convert_list(&self, node: Node<'_>, depth: usize) -> Result<Vec<JavaExpression>, String> {
         let children = children_of(node, true).into_iter().filter(|child| !is_comment(*child));
-        children.map(|child| self.convert(child, depth + 1)).collect()
+        children.map(|child| self.convert_inner(child, depth)).collect()
     }
 
     fn arguments(&self, node: Node<'_>, depth: usize) -> Result<Vec<JavaExpression>, String> {
@@ -125,7 +130,7 @@ impl Converter<'_> {
         Ok(match node.kind() {
             "parenthesized_expression" => {
                 let inner = children_of(node, true).into_iter().find(|child| !is_comment(*child));
-                self.convert(inner.ok_or_else(|| self.unsupported(node))?, depth + 1)?
+                self.convert_inner(inner.ok_or_else(|| self.unsupported(node))?, depth)?
             }
             "identifier" => E::Name(self.text_of(node).to_owned()),
             "this" => E::This,
@@ -135,7 +140,7 @@ impl Converter<'_> {
             }
             "method_invocation" => E::Call {
                 receiver: match node.child_by_field_name("object") {
-                    Some(object) => Some(Box::new(self.convert(object, depth + 1)?)),
+                    Some(object) => Some(Box::new(self.convert_inner(object, depth)?)),
                     None => None,
                 },
                 name: self.field_text(node, "name")?,
@@ -185,7 +190,7 @@ impl Converter<'_> {
             let target = node.named_child(0).ok_or_else(|| self.unsupported(node))?;
             let increments = self.text_of(node).contains("++");
             return Ok(E::Update {
-                target: Box::new(self.convert(target, depth + 1)?),
+                target: Box::new(self.convert_inner(target, depth)?),
                 by: if increments { BinaryOperator::Add } else { BinaryOperator::Subtract },
                 is_postfix: operator != Some(0),
             });
@@ -244,14 +249,14 @@ impl Converter<'_> {
             return Ok(JavaExpression::New { class, arguments: self.arguments(node, depth)? });
         }
         let mut lengths = Vec::new();
-        let mut dimensions = 0;
+        let mut dimensions = 0usize;
         for child in &children {
             match child.kind() {
                 "dimensions_expr" => {
                     lengths.extend(self.convert_list(*child, depth)?);
-                    dimensions += 1;
+                    dimensions = dimensions.saturating_add(1);
                 }
-                "dimensions" => dimensions += self.count_brackets(*child),
+                "dimensions" => dimensions = dimensions.saturating_add(self.count_brackets(*child)),
                 _ => {}
             }
         }

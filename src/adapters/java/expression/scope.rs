@@ -211,7 +211,7 @@ impl Evaluator<'_> {
     /// The signatures that a name may stand for, the nearest first (JLS 6.5.5).
     async fn class_candidates(&mut self, name: &str) -> Result<Vec<String>, RequestFailure> {
         let element = name.trim_end_matches("[]");
-        let dimensions = &name[element.len()..];
+        let dimensions = name.strip_prefix(element).unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
         if crate::adapters::java::signatures::PRIMITIVES.iter().any(|(_, primitive)| *primitive == element) {
             return Ok(vec![class_signature(name)]);
