@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::debug_target::Address;
 use super::listener_owner::foreign_listener;
+use crate::clock::deadline_after;
 use crate::dap::{DapConnection, DapError};
 use crate::process;
 use crate::sync::lock;
@@ -60,7 +61,7 @@ fn boxed_connector(
 /// Retries while the socket refuses: rdbg reports that it listens before its `bind` and `listen`, of which only the
 /// first can be watched.
 async fn connect_unix(socket: PathBuf) -> Result<DapConnection, DapError> {
-    let until = Instant::now() + LISTEN_TIMEOUT;
+    let until = deadline_after(LISTEN_TIMEOUT);
     loop {
         match UnixStream::connect(&socket).await {
             Err(cause) if cause.kind() == ErrorKind::ConnectionRefused && Instant::now() < until => {
@@ -82,14 +83,14 @@ pub(super) fn connect_to(address: Address, allows_foreign: bool) -> Connector {
 
 /// Tries each address of the host name.
 async fn connect_host(address: Address, allows_foreign: bool) -> Result<DapConnection, DapError> {
-    let until = Instant::now() + CONNECT_TIMEOUT;
+    let until = deadline_after(CONNECT_TIMEOUT);
     let name = format!("{}:{}", address.host, address.port);
     let unreachable = |cause: String| DapError::Unreachable { address: name.clone(), cause };
     let found = timeout_at(until, lookup_host((address.host.as_str(), address.port))).await;
     let found = found.map_err(|_| unreachable("its host name was not resolved in time".to_owned()))?;
     let mut failed = unreachable("its host name has no address".to_owned());
     for one in found.map_err(|cause| unreachable(cause.to_string()))? {
-        let connected = match DapConnection::connect_tcp(one, until - Instant::now()).await {
+        let connected = match DapConnection::connect_tcp(one, until.saturating_duration_since(Instant::now())).await {
             Ok(connection) if allows_foreign => Ok(connection),
             Ok(connection) => refuse_foreign_listener(connection, one),
             Err(error) => Err(error),

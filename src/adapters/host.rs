@@ -33,6 +33,7 @@ use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use super::scratch_folder::create_scratch_folder;
 use super::serve_task::ServeTask;
 use super::undebugged_children::UndebuggedChildren;
+use crate::clock::deadline_after;
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -96,7 +97,7 @@ impl Drop for AdapterProgram {
 /// there is no such program, [`ErrorKind::TimedOut`] after the deadline, and the last output of a process that has
 /// exited.
 pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadline: Duration) -> Result<AdapterHost> {
-    let until = Instant::now() + deadline;
+    let until = deadline_after(deadline);
     let scratch = plan.process.is_some().then(|| create_scratch_folder(launch_id, &plan.connect)).transpose()?;
     let folder = scratch.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
     let mut start = fill_start_request(plan.start, "{scratch}", &folder.to_string_lossy());
@@ -451,7 +452,7 @@ fn fill_placeholders(word: &OsStr, placeholders: &[(&str, &OsStr)]) -> OsString 
     for (name, value) in placeholders {
         let at = bytes.windows(name.len()).position(|part| part == name.as_bytes());
         if let Some(at) = at {
-            bytes.splice(at..at + name.len(), value.as_bytes().iter().copied());
+            bytes.splice(at..at.saturating_add(name.len()), value.as_bytes().iter().copied());
         }
     }
     OsString::from_vec(bytes)

@@ -12,36 +12,46 @@ pub enum MessagePart {
 pub fn split_log_message(message: &str) -> Result<Vec<MessagePart>, String> {
     let (mut parts, mut plain) = (Vec::new(), String::new());
     let mut rest = message;
-    while let Some(at) = rest.find(['{', '\\']) {
-        plain.push_str(&rest[..at]);
-        let after = &rest[at + 1..];
-        if rest.as_bytes()[at] == b'\\' {
-            let escaped = after.chars().next().filter(|c| "{}\\".contains(*c));
-            plain.push(escaped.unwrap_or('\\'));
-            rest = escaped.map_or(after, |c| &after[c.len_utf8()..]);
-            continue;
+    loop {
+        let mut letters = rest.chars();
+        match letters.next() {
+            None => break,
+            Some('\\') => {
+                let escaped = letters.clone().next().filter(|c| "{}\\".contains(*c));
+                plain.push(escaped.unwrap_or('\\'));
+                rest = letters.as_str();
+                rest = escaped.and_then(|c| rest.strip_prefix(c)).unwrap_or(rest);
+            }
+            Some('{') => {
+                let (expression, after) = split_at_closing_brace(letters.as_str())
+                    .ok_or_else(|| format!("`{message}` has a brace without an end"))?;
+                parts.extend((!plain.is_empty()).then(|| MessagePart::Text(std::mem::take(&mut plain))));
+                parts.push(MessagePart::Expression(expression.trim().to_owned()));
+                rest = after;
+            }
+            Some(letter) => {
+                plain.push(letter);
+                rest = letters.as_str();
+            }
         }
-        let end = closing_brace(after).ok_or_else(|| format!("`{message}` has a brace without an end"))?;
-        parts.extend((!plain.is_empty()).then(|| MessagePart::Text(std::mem::take(&mut plain))));
-        parts.push(MessagePart::Expression(after[..end].trim().to_owned()));
-        rest = &after[end + 1..];
     }
-    plain.push_str(rest);
     parts.extend((!plain.is_empty()).then_some(MessagePart::Text(plain)));
     Ok(parts)
 }
 
-fn closing_brace(text: &str) -> Option<usize> {
-    let mut depth = 0;
-    for (at, character) in text.char_indices() {
+/// What stands before the brace that ends an expression, and after it.
+fn split_at_closing_brace(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0usize;
+    let is_end = |character: char| {
         match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => return Some(at),
-            '}' => depth -= 1,
+            '{' => depth = depth.saturating_add(1),
+            '}' if depth == 0 => return true,
+            '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-    }
-    None
+        false
+    };
+    text.split_once(is_end)
 }
 
 #[cfg(test)]

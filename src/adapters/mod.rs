@@ -25,6 +25,20 @@
 //!
 //! Does not depend on sessions.
 
+// What is read here comes from outside.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
 mod adapter;
 mod child_listener;
 mod completion_text;
@@ -42,6 +56,12 @@ mod launch_fields;
 mod launch_plan;
 mod listener_owner;
 mod log_message;
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "not every part of it is free of them yet"
+)]
 mod node;
 mod output_reader;
 mod request_failure;

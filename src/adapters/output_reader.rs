@@ -73,12 +73,12 @@ impl OutputReader {
         pipe: impl AsyncRead + Send + Unpin + 'static,
         line: impl FnMut(&str) + Send + 'static,
     ) {
-        self.open.send_modify(|open| *open += 1);
+        self.open.send_modify(|open| *open = open.saturating_add(1));
         let reader = self.clone();
         tokio::spawn(async move {
             let dropped =
                 StreamReader { output: &reader, stream, pipe, rest: Vec::new(), dropped: 0 }.read_to_end(line).await;
-            reader.open.send_modify(|open| *open -= 1);
+            reader.open.send_modify(|open| *open = open.saturating_sub(1));
             if dropped > 0 {
                 // For a receiver that starts reading again.
                 let _ = reader.pieces.send(OutputPiece::Dropped(dropped)).await;
@@ -107,11 +107,11 @@ impl OutputReader {
             return;
         }
         let mut kept = self.lock_last_lines();
-        kept.bytes += line.len();
+        kept.bytes = kept.bytes.saturating_add(line.len());
         kept.lines.push_back(line.to_owned());
         while kept.lines.len() > KEPT_LINES || (kept.bytes > KEPT_BYTES && kept.lines.len() > 1) {
             let oldest = kept.lines.pop_front().unwrap_or_default();
-            kept.bytes -= oldest.len();
+            kept.bytes = kept.bytes.saturating_sub(oldest.len());
         }
     }
 }
@@ -137,7 +137,7 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
             match timeout(pause, self.pipe.read(&mut chunk)).await {
                 Err(_) => self.send_partial_line().await,
                 Ok(Ok(count @ 1..)) => {
-                    self.rest.extend_from_slice(&chunk[..count]);
+                    self.rest.extend_from_slice(chunk.get(..count).unwrap_or_default());
                     self.send_lines(&mut line).await;
                 }
                 Ok(_) => break,
@@ -149,15 +149,15 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
     }
 
     async fn send_lines(&mut self, line: &mut impl FnMut(&str)) {
-        let mut from = 0;
         let rest = std::mem::take(&mut self.rest);
-        while let Some(length) = rest[from..].iter().position(|byte| *byte == b'\n') {
-            let whole = &rest[from..=from + length];
+        for whole in rest.split_inclusive(|byte| *byte == b'\n') {
+            if !whole.ends_with(b"\n") {
+                self.rest = whole.to_vec();
+                break;
+            }
             line(String::from_utf8_lossy(whole).trim_end());
             self.send_piece(whole).await;
-            from += length + 1;
         }
-        self.rest = rest[from..].to_vec();
         while self.rest.len() > MAX_PIECE_BYTES {
             self.send_partial_line().await;
         }
@@ -165,7 +165,7 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
 
     /// Sends the beginning of a line, up to its last complete character.
     async fn send_partial_line(&mut self) {
-        let whole = whole_characters(&self.rest[..self.rest.len().min(MAX_PIECE_BYTES)]);
+        let whole = whole_characters(self.rest.get(..MAX_PIECE_BYTES).unwrap_or(&self.rest));
         let rest = self.rest.split_off(whole);
         let piece = std::mem::replace(&mut self.rest, rest);
         self.send_piece(&piece).await;
@@ -184,9 +184,9 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
         // After a drop, the receiver is not waited for again until it has read something.
         let send_timeout = if self.dropped == 0 { SEND_TIMEOUT } else { Duration::ZERO };
         let Ok(Ok(mut permits)) =
-            timeout(send_timeout, self.output.pieces.reserve_many(1 + usize::from(self.dropped > 0))).await
+            timeout(send_timeout, self.output.pieces.reserve_many(if self.dropped > 0 { 2 } else { 1 })).await
         else {
-            self.dropped += 1; // or the receiver was dropped
+            self.dropped = self.dropped.saturating_add(1); // or the receiver was dropped
             return;
         };
         let dropped = std::mem::take(&mut self.dropped);
@@ -202,10 +202,10 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
 fn whole_characters(bytes: &[u8]) -> usize {
     // A character has at most four bytes: what is invalid before the last four stays invalid.
     let from = bytes.len().saturating_sub(4);
-    let cut = (from..bytes.len()).find(|at| {
-        std::str::from_utf8(&bytes[*at..]).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-    });
-    cut.unwrap_or(bytes.len())
+    let is_begun = |end: &[u8]| {
+        std::str::from_utf8(end).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (from..bytes.len()).find(|at| bytes.get(*at..).is_some_and(is_begun)).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]

@@ -15,6 +15,6 @@ mod shapes;
 mod tests;
 
 pub use events::*;
-pub use protocol::{DapEvent, DapRequest, EmptyResponse, Fields};
+pub use protocol::{DapEvent, DapRequest, EmptyResponse, Fields, set_field};
 pub use requests::*;
 pub use shapes::*;

@@ -29,20 +29,6 @@
 //!
 //! Does not depend on sessions of the supervisor.
 
-// What is read here comes from outside.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::arithmetic_side_effects,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::string_slice,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
-)]
-
 mod attach;
 mod blocking;
 mod breakpoint_table;

@@ -23,7 +23,7 @@ use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConnectMethod, DebugTarget,
     DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::{Fields, StartRequest};
+use crate::dap::types::{Fields, StartRequest, set_field};
 use crate::dap::{DapClient, DapError, DapRequest};
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -166,7 +166,7 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         env.entry("GEVENT_SUPPORT".to_owned()).or_insert_with(|| Some("True".to_owned()));
     }
     let mut fields = default_fields(target);
-    fields["stopOnEntry"] = target.stop_on_entry().into();
+    set_field(&mut fields, "stopOnEntry", target.stop_on_entry());
     let mut fields = target.with_configuration(fields);
     // The output comes through the pipe: with `true` it would come twice.
     fields.insert("redirectOutput".to_owned(), false.into());

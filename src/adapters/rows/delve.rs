@@ -11,7 +11,7 @@ use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
     LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::StartRequest;
+use crate::dap::types::{Fields, StartRequest, set_field};
 use crate::error::Result;
 use crate::tools::is_program;
 
@@ -91,13 +91,14 @@ fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
         _ => target.cwd(),
     };
     let mut ours = target.launch_fields(&entry)?;
-    ours["mode"] = mode.into();
-    ours["hideSystemGoroutines"] = true.into();
+    set_field(&mut ours, "mode", mode);
+    set_field(&mut ours, "hideSystemGoroutines", true);
     // Delve, too, unsets a variable that is `null`.
-    ours["env"] = target.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+    let env: Fields = target.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+    set_field(&mut ours, "env", env);
     if is_source {
         // Among the sources, the executable would make the window stale.
-        ours["output"] = "{scratch}/debug".into();
+        set_field(&mut ours, "output", "{scratch}/debug");
     }
     let mut fields = target.with_configuration(ours);
     for (name, value) in [("program", json!(entry)), ("mode", json!(mode)), ("cwd", json!(cwd))] {

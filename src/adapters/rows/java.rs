@@ -11,7 +11,7 @@ use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
     Quirks,
 };
-use crate::dap::types::{Fields, StartRequest};
+use crate::dap::types::{Fields, StartRequest, set_field};
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
@@ -43,7 +43,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
             let mut fields = json!({"port": address.port, "cwd": target.cwd()});
             // A host that was not named must be one of our own programs.
             if target.is_host_named || address.host != "127.0.0.1" {
-                fields["hostName"] = json!(address.host);
+                set_field(&mut fields, "hostName", address.host.as_str());
             }
             StartRequest::Attach(target.with_configuration(fields))
         }
@@ -66,8 +66,8 @@ fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
     let mut ours = json!({"javaExec": found.path, "stopOnEntry": target.stop_on_entry()});
     let program = target.program().map(|program| target.require_file(&program)).transpose()?;
     match (program, target.module()) {
-        (Some(program), _) => ours["program"] = json!(program),
-        (None, Some(class)) => ours["mainClass"] = json!(class),
+        (Some(program), _) => set_field(&mut ours, "program", json!(program)),
+        (None, Some(class)) => set_field(&mut ours, "mainClass", json!(class)),
         (None, None) if ["mainClass", "jar"].iter().any(|name| target.fields.contains_key(*name)) => {}
         (None, None) => {
             return Err(Error::usage("cannot launch Java")

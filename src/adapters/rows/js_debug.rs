@@ -11,7 +11,7 @@ use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter, FoundAdapter,
     INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::{Fields, StartRequest};
+use crate::dap::types::{Fields, StartRequest, set_field};
 use crate::error::{Error, ErrorKind, Result};
 use crate::workspace_programs::JS_DEBUG;
 
@@ -88,9 +88,11 @@ fn start_request(target: &DebugTarget) -> Result<StartRequest> {
         }
         // VS Code's extension would find the inspector of the process; the server uses the default port.
         DebugTargetKind::Configuration
-            if target.is_attach() && target.fields.contains_key("processId") && !has_port(target) =>
+            if target.is_attach()
+                && !has_port(target)
+                && let Some(pid) = target.fields.get("processId") =>
         {
-            return Err(inspector_required_error(target, &target.fields["processId"].to_string()));
+            return Err(inspector_required_error(target, &pid.to_string()));
         }
         DebugTargetKind::Configuration if target.is_attach() => {
             StartRequest::Attach(merge_fields(target, [json!({"name": "attach"}), cwd_field(target)]))
@@ -147,8 +149,8 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
         "skipFiles": ["<node_internals>/**"], "name": "node",
     });
     if let Some(program) = target.program() {
-        ours["program"] = json!(target.require_file(&program)?);
-        ours["name"] = json!(target.program().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy()));
+        set_field(&mut ours, "program", json!(target.require_file(&program)?));
+        set_field(&mut ours, "name", program.file_name().map(|name| name.to_string_lossy()));
     } else if !target.fields.contains_key("runtimeExecutable") {
         return Err(Error::usage("cannot launch Node")
             .because("there is no `program` and no `runtimeExecutable`")

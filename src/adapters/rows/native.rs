@@ -119,7 +119,7 @@ fn launch_request(target: &DebugTarget, adapter: &str, launch: Value) -> Result<
     }
     // Normalized values of the configuration's fields, whichever form those have.
     for name in ["program", "args", "cwd", "env", "stopOnEntry"] {
-        fields.insert(name.to_owned(), normalized[name].clone());
+        fields.extend(normalized.get(name).map(|value| (name.to_owned(), value.clone())));
     }
     fields.remove("environment");
     Ok(StartRequest::Launch(fields))

@@ -63,7 +63,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let mut fields =
         target.with_configuration(json!({"name": ".NET", "type": "coreclr", "request": "launch", "justMyCode": true}));
     for name in ["program", "args", "cwd", "env"] {
-        fields.insert(name.to_owned(), usual[name].clone());
+        fields.extend(usual.get(name).map(|value| (name.to_owned(), value.clone())));
     }
     fields.insert("stopAtEntry".to_owned(), Value::from(target.stop_on_entry()));
     Ok(StartRequest::Launch(fields))

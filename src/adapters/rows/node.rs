@@ -11,7 +11,7 @@ use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
     Quirks,
 };
-use crate::dap::types::{Fields, StartRequest};
+use crate::dap::types::{Fields, StartRequest, set_field};
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
@@ -40,10 +40,10 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let start = match &target.kind {
         DebugTargetKind::Listener(address) => {
             let mut fields = workspace;
-            fields["port"] = json!(address.port);
+            set_field(&mut fields, "port", address.port);
             // A host that was not named must be one of our own programs.
             if target.is_host_named || address.host != "127.0.0.1" {
-                fields["address"] = json!(address.host);
+                set_field(&mut fields, "address", address.host.as_str());
             }
             StartRequest::Attach(target.with_configuration(fields))
         }
@@ -52,16 +52,16 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         }
         DebugTargetKind::Pid(pid) => {
             let mut fields = workspace;
-            fields["processId"] = json!(pid);
+            set_field(&mut fields, "processId", json!(pid));
             StartRequest::Attach(target.with_configuration(fields))
         }
         DebugTargetKind::Page { url, port } => {
             let filter = format!("{}*", url.trim_end_matches('*'));
             let mut fields = workspace;
-            fields["type"] = json!("pwa-chrome");
-            fields["port"] = json!(port);
-            fields["urlFilter"] = json!(filter);
-            fields["webRoot"] = json!(target.cwd());
+            set_field(&mut fields, "type", "pwa-chrome");
+            set_field(&mut fields, "port", *port);
+            set_field(&mut fields, "urlFilter", filter);
+            set_field(&mut fields, "webRoot", json!(target.cwd()));
             StartRequest::Attach(target.with_configuration(fields))
         }
         DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
@@ -75,14 +75,14 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
 fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
     let mut ours = json!({"stopOnEntry": target.stop_on_entry(), "__workspaceFolder": target.cwd});
     if let Some(program) = target.program() {
-        ours["program"] = json!(target.require_file(&program)?);
+        set_field(&mut ours, "program", json!(target.require_file(&program)?));
     } else if !target.fields.contains_key("runtimeExecutable") {
         return Err(Error::usage("cannot launch Node")
             .because("there is no `program` and no `runtimeExecutable`")
             .hint("`tether debug launch app.js` debugs a file"));
     }
     if !target.fields.contains_key("runtimeExecutable") {
-        ours["runtimeExecutable"] = json!(found.path);
+        set_field(&mut ours, "runtimeExecutable", json!(found.path));
     }
     let mut fields = target.with_configuration(ours);
     // These are resolved here: they may be relative to the workspace.

@@ -25,6 +25,13 @@ pub struct EmptyResponse {}
 /// Arguments or data whose fields the adapter defines.
 pub type Fields = Map<String, Value>;
 
+/// Sets a field of an object; any other value stays as it is.
+pub fn set_field(object: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
 /// Parses a missing field, or `null`, as the empty value.
 pub(super) fn or_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or_default())
