@@ -61,7 +61,7 @@ impl StoredBreakpoints {
             return Ok(same);
         }
         let known = before.iter().position(|spec| spec.is_at(file, at)).map(|index| before.remove(index).id);
-        let id = known.unwrap_or(self.last_id + 1);
+        let id = known.unwrap_or_else(|| self.next_id());
         self.put_spec(BreakpointSpec { id, kind, conditions, owner: Some(owner.clone()) })
     }
 
@@ -80,7 +80,7 @@ impl StoredBreakpoints {
             let is_same =
                 |spec: &BreakpointSpec| matches!(&spec.kind, BreakpointKind::Function { name: it } if *it == name);
             let known = before.iter().position(is_same).map(|index| before.remove(index).id);
-            let (id, kind) = (known.unwrap_or(self.last_id + 1), BreakpointKind::Function { name });
+            let (id, kind) = (known.unwrap_or_else(|| self.next_id()), BreakpointKind::Function { name });
             specs.push(self.put_spec(BreakpointSpec { id, kind, conditions, owner: Some(owner.clone()) }));
         }
         (specs, before.iter().map(|spec| spec.id).collect())

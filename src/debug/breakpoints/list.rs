@@ -136,7 +136,7 @@ impl StoredBreakpoints {
         if known.is_some_and(|known| known.conditions == BreakpointConditions::default()) {
             return Ok(None);
         }
-        self.last_id += 1;
+        self.last_id = self.next_id();
         Ok(Some(BreakpointSpec { id: self.last_id, kind, conditions: BreakpointConditions::default(), owner: None }))
     }
 
@@ -175,16 +175,23 @@ impl StoredBreakpoints {
         kind: BreakpointKind,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointSpec> {
-        let id = id.unwrap_or(self.last_id + 1);
+        let id = id.unwrap_or_else(|| self.next_id());
         self.put_spec(BreakpointSpec { id, kind, conditions, owner: None })
+    }
+
+    /// The id of a new breakpoint. A file may say that the last one was the largest, or one that is smaller than those in it.
+    pub(super) fn next_id(&self) -> u32 {
+        let is_free = |id: &u32| !self.breakpoints.iter().any(|spec| spec.id == *id);
+        (self.last_id..=u32::MAX).skip(1).chain(1..=self.last_id).find(is_free).unwrap_or(u32::MAX)
     }
 
     /// Adds a breakpoint, or replaces the one with its id. Errors: too many breakpoints.
     pub(super) fn put_spec(&mut self, spec: BreakpointSpec) -> Result<BreakpointSpec> {
         let id = spec.id;
-        match self.breakpoints.iter().position(|other| other.id == id) {
-            Some(index) => self.breakpoints[index] = spec.clone(),
-            None if self.breakpoints.len() >= MAX_BREAKPOINTS => {
+        let is_full = self.breakpoints.len() >= MAX_BREAKPOINTS;
+        match self.breakpoints.iter_mut().find(|other| other.id == id) {
+            Some(known) => known.clone_from(&spec),
+            None if is_full => {
                 let error = Error::usage(format!("there are {MAX_BREAKPOINTS} breakpoints already"));
                 return Err(error.hint("`tether break remove --all` removes them"));
             }
@@ -210,6 +217,27 @@ impl StoredBreakpoints {
             if anchor_status.has_line() {
                 *anchor = LineAnchor::of_line(source, at).unwrap_or_default();
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breakpoint_replaces_no_other_whatever_last_id_a_file_says() {
+        for (last_id, expect) in [(u32::MAX, [2, 3]), (1, [2, 4]), (0, [2, 4])] {
+            let mut list = StoredBreakpoints { last_id, ..StoredBreakpoints::default() };
+            let kind = |name: &str| BreakpointKind::Function { name: name.to_owned() };
+            let known = if last_id == u32::MAX { vec![1, u32::MAX] } else { vec![1, 3] };
+            for id in &known {
+                let conditions = BreakpointConditions::default();
+                list.breakpoints.push(BreakpointSpec { id: *id, kind: kind(&id.to_string()), conditions, owner: None });
+            }
+            let given = ["f", "g"].map(|name| list.set(kind(name), BreakpointConditions::default()).unwrap().id);
+            assert_eq!(given, expect, "{last_id}");
+            assert_eq!(list.breakpoints.len(), 4);
         }
     }
 }
