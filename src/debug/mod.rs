@@ -10,6 +10,20 @@
 //!
 //! Does not depend on windows or the wire API; uses adapters only through their table.
 
+// What is read here comes from outside.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
 pub mod breakpoints;
 pub mod host;
 pub mod inspect;

@@ -64,10 +64,10 @@ pub struct SourceLines<'a> {
 
 impl<'a> SourceLines<'a> {
     pub fn of(text: &'a str) -> SourceLines<'a> {
-        let (mut count, mut code) = (0, Vec::new());
+        let (mut count, mut code) = (0usize, Vec::new());
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for line in text.lines() {
-            count += 1;
+            count = count.saturating_add(1);
             let line = normalize_line(line);
             if !line.is_empty() {
                 places.entry(line).or_default().push(code.len());
@@ -85,17 +85,17 @@ impl<'a> SourceLines<'a> {
     /// The places of a text that are nearest to a line, in their order.
     fn places_near(&self, text: &str, line: u32) -> &[usize] {
         let all = self.places.get(text).map(Vec::as_slice).unwrap_or_default();
-        let middle = all.partition_point(|place| self.code[*place].0 < line);
-        let start = middle.saturating_sub(MAX_CANDIDATES / 2);
-        &all[start..all.len().min(start + MAX_CANDIDATES)]
+        let middle = all.partition_point(|place| self.code.get(*place).is_some_and(|(number, _)| *number < line));
+        let near = all.get(middle.saturating_sub(MAX_CANDIDATES / 2)..).unwrap_or_default();
+        near.get(..MAX_CANDIDATES).unwrap_or(near)
     }
 
     fn before(&self, place: usize) -> impl Iterator<Item = &'a str> {
-        self.code[..place].iter().rev().map(|(_, text)| *text).take(NEIGHBOURS)
+        self.code.get(..place).unwrap_or_default().iter().rev().map(|(_, text)| *text).take(NEIGHBOURS)
     }
 
     fn after(&self, end: usize) -> impl Iterator<Item = &'a str> {
-        self.code[end.min(self.code.len())..].iter().map(|(_, text)| *text).take(NEIGHBOURS)
+        self.code.get(end..).unwrap_or_default().iter().map(|(_, text)| *text).take(NEIGHBOURS)
     }
 }
 
@@ -108,7 +108,7 @@ impl LineAnchor {
             LineAnchor {
                 text: own.unwrap_or_default().to_owned(),
                 before: source.before(place).map(str::to_owned).collect(),
-                after: source.after(place + usize::from(own.is_some())).map(str::to_owned).collect(),
+                after: source.after(place.saturating_add(usize::from(own.is_some()))).map(str::to_owned).collect(),
             }
         })
     }
@@ -120,11 +120,11 @@ impl LineAnchor {
             return (line, AnchorStatus::Kept); // a blank line has no code to follow
         }
         let mut found = source.places_near(&self.text, line).to_vec();
-        if found.is_empty() && self.before.len() + self.after.len() >= ENOUGH {
+        if found.is_empty() && self.neighbour_count() >= ENOUGH {
             found = self.places_between_neighbours(source, line);
         }
-        let scored: Vec<(usize, u32)> =
-            found.iter().map(|place| (self.similarity(source, *place), source.code[*place].0)).collect();
+        let score = |place: &usize| Some((self.similarity(source, *place), source.code.get(*place)?.0));
+        let scored: Vec<(usize, u32)> = found.iter().filter_map(score).collect();
         let best = scored.iter().map(|(likeness, _)| *likeness).max();
         let best: Vec<u32> =
             scored.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, number)| *number).collect();
@@ -143,11 +143,11 @@ impl LineAnchor {
     /// The places around which all lines that are kept are the same.
     fn places_between_neighbours(&self, source: &SourceLines<'_>, line: u32) -> Vec<usize> {
         let nearest = match (self.before.first(), self.after.first()) {
-            (Some(before), _) => source.places_near(before, line).iter().map(|place| place + 1).collect(),
+            (Some(before), _) => source.places_near(before, line).iter().filter_map(|it| it.checked_add(1)).collect(),
             (None, Some(after)) => source.places_near(after, line).iter().filter_map(|it| it.checked_sub(1)).collect(),
             (None, None) => Vec::new(),
         };
-        let all = self.before.len() + self.after.len();
+        let all = self.neighbour_count();
         let between = |place: &usize| *place < source.code.len() && self.similarity(source, *place) == all;
         nearest.into_iter().filter(between).collect()
     }
@@ -157,14 +157,20 @@ impl LineAnchor {
         let same = |one: &[String], other: &mut dyn Iterator<Item = &str>| -> usize {
             one.iter().zip(other).take_while(|(one, other)| one == other).count()
         };
-        same(&self.before, &mut source.before(place)) + same(&self.after, &mut source.after(place + 1))
+        let before = same(&self.before, &mut source.before(place));
+        before.saturating_add(same(&self.after, &mut source.after(place.saturating_add(1))))
+    }
+
+    /// How many lines around it are kept.
+    fn neighbour_count(&self) -> usize {
+        self.before.len().saturating_add(self.after.len())
     }
 }
 
 /// Without indentation, and at most [`WIDTH`] characters.
 fn normalize_line(line: &str) -> &str {
     let line = line.trim();
-    line.char_indices().nth(WIDTH).map_or(line, |(end, _)| &line[..end])
+    line.char_indices().nth(WIDTH).and_then(|(end, _)| line.get(..end)).unwrap_or(line)
 }
 
 #[cfg(test)]

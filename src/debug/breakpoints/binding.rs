@@ -160,7 +160,7 @@ impl BindingTable {
     /// Counts a hit; returns how many there were.
     pub fn count_hit(&mut self, spec: u32) -> u64 {
         let hits = self.hits.entry(spec).or_default();
-        *hits += 1;
+        *hits = hits.saturating_add(1);
         *hits
     }
 

@@ -180,7 +180,7 @@ impl BreakpointStore {
             let is_changed = !next.has_same_content(&current);
             *lock(&store.0.current) = Arc::new(next);
             if is_changed {
-                store.0.changed.send_modify(|count| *count += 1);
+                store.0.changed.send_modify(|count| *count = count.wrapping_add(1));
             }
             Ok(result)
         });

@@ -113,10 +113,10 @@ impl RelayedAdapter {
 pub fn start_failure_events(error: &Error) -> Vec<Vec<u8>> {
     // An editor shows what is important as a notification.
     let output = json!({"category": "important", "output": break_links(&format!("{error}\n"))});
-    let events = [("output", output), ("terminated", json!({}))];
-    let frame = |(seq, (event, body)): (usize, (&str, Value))| {
-        let message = json!({"seq": seq + 1, "type": "event", "event": event, "body": body}).to_string();
+    let events = [(1, "output", output), (2, "terminated", json!({}))];
+    let frame = |(seq, event, body): (u32, &str, Value)| {
+        let message = json!({"seq": seq, "type": "event", "event": event, "body": body}).to_string();
         format!("Content-Length: {}\r\n\r\n{message}", message.len()).into_bytes()
     };
-    events.into_iter().enumerate().map(frame).collect()
+    events.into_iter().map(frame).collect()
 }

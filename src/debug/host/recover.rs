@@ -185,7 +185,7 @@ async fn wait_until_disconnected(is_connected: impl Fn() -> bool + Clone + Send 
     let (mut pause, longest) = DISCONNECT_POLLS;
     while tokio::task::spawn_blocking(is_connected.clone()).await.unwrap_or_default() {
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(longest);
+        pause = pause.saturating_mul(2).min(longest);
     }
 }
 

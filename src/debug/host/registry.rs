@@ -137,7 +137,7 @@ impl SessionRegistry {
             None => table.sessions.push(session),
         }
         drop(table);
-        self.0.changed.send_modify(|count| *count += 1);
+        self.0.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Removes a session from the list.
@@ -148,7 +148,7 @@ impl SessionRegistry {
     /// The id of a new session.
     pub(in crate::debug) fn next_id(&self) -> String {
         let mut table = lock(&self.0.table);
-        table.last_number += 1;
+        table.last_number = table.last_number.saturating_add(1);
         format!("d{}", table.last_number)
     }
 
@@ -196,11 +196,11 @@ impl SessionRegistry {
     /// Runs a task once nothing of a program of a session is left: of a session of one program, once it has ended.
     pub fn run_after_end(&self, session: &ManagedSession, then: impl Future<Output = ()> + Send + 'static) {
         let (session, left) = (session.clone(), self.0.after_end_tasks.clone());
-        left.send_modify(|count| *count += 1);
+        left.send_modify(|count| *count = count.saturating_add(1));
         let task = async move {
             session.wait_until_program_ended().await;
             then.await;
-            left.send_modify(|count| *count -= 1);
+            left.send_modify(|count| *count = count.saturating_sub(1));
         };
         // The receiver exists as long as the supervisor.
         let _ = self.0.tasks.send(task.boxed());

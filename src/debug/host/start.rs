@@ -46,7 +46,7 @@ impl SessionRegistry {
         session: &ManagedSession,
         request: SessionRequest,
     ) -> Result<ManagedSession> {
-        let id = format!("{}.{}", session.id, session.programs().len() + 1);
+        let id = format!("{}.{}", session.id, session.programs().len().saturating_add(1));
         let log = Arc::clone(session.session.event_log());
         let prepared = self.prepare_session(id, request, self.0.breakpoints.clone(), log)?;
         let prepared = PreparedSession { joins: Some(session.clone()), ..prepared };
@@ -161,7 +161,7 @@ impl SessionRegistry {
                         if let Some(log) = &mut log {
                             log.record_snapshot(&snapshots.borrow_and_update());
                         }
-                        changed.send_modify(|count| *count += 1);
+                        changed.send_modify(|count| *count = count.wrapping_add(1));
                     }
                 }
             }
@@ -176,7 +176,7 @@ impl SessionRegistry {
             } else {
                 drop(stored);
             }
-            changed.send_modify(|count| *count += 1);
+            changed.send_modify(|count| *count = count.wrapping_add(1));
         };
         // The receiver exists as long as the supervisor.
         let _ = self.0.tasks.send(lifetime.boxed());

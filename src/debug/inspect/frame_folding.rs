@@ -107,7 +107,7 @@ pub fn fold_frames(frames: Vec<StackFrameInfo>, shown: usize, most: usize) -> Ve
         let is_full = folded.len() == most;
         match (frame_owner(&frame).filter(|_| index != shown), folded.last_mut()) {
             (Some(owner), Some(SummaryFrame::Folded { count, owners, .. })) => {
-                *count += 1;
+                *count = count.saturating_add(1);
                 if !owners.contains(&owner) {
                     owners.push(owner);
                 }

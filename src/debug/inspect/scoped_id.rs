@@ -25,7 +25,7 @@ impl ScopedId {
     /// The id of a number in the API.
     pub fn from_external(external: i64) -> ScopedId {
         let target = usize::try_from(external >> ScopedId::BITS).unwrap_or_default();
-        ScopedId { target, id: external - ((target as i64) << ScopedId::BITS) }
+        ScopedId { target, id: external.wrapping_sub((target as i64) << ScopedId::BITS) }
     }
 
     /// Another id of the same target.

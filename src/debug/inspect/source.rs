@@ -74,8 +74,8 @@ pub fn abbreviate(text: &str) -> String {
 /// One line of at most [`MAX_VALUE_CHARS`] characters.
 pub fn clip_line(text: &str) -> String {
     let line = text.trim_end().replace('\n', "⏎");
-    match line.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((end, _)) => format!("{}… ({} characters)", &line[..end], line.chars().count()),
+    match line.char_indices().nth(MAX_VALUE_CHARS).and_then(|(end, _)| line.get(..end)) {
+        Some(beginning) => format!("{beginning}… ({} characters)", line.chars().count()),
         None => line,
     }
 }

@@ -279,14 +279,11 @@ impl DebugSession {
         // Adapters also print on their own behalf.
         let printed = output.entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr"));
         let text: String = printed.map(|it| it.text.as_str()).collect();
-        let mut start = text.len().saturating_sub(most);
-        while !text.is_char_boundary(start) {
-            start += 1;
-        }
+        let start = text.ceil_char_boundary(text.len().saturating_sub(most));
         if start > 0 || output.dropped > 0 {
             omitted.push(format!("{start} bytes of earlier output: `tether debug output`"));
         }
-        text[start..].to_owned()
+        text.get(start..).unwrap_or_default().to_owned()
     }
 }
 
@@ -299,35 +296,44 @@ fn own_files(frames: &[SummaryFrame]) -> Vec<PathBuf> {
     frames.iter().filter_map(path).collect()
 }
 
+/// About how many bytes a local takes in a summary.
+fn local_bytes(name: &str, value: &str) -> usize {
+    sum_bytes([name.len(), value.len(), 4])
+}
+
+fn sum_bytes(sizes: impl IntoIterator<Item = usize>) -> usize {
+    sizes.into_iter().fold(0, usize::saturating_add)
+}
+
 impl StopSummary {
     fn byte_count(&self) -> usize {
         let frame_bytes = |it: &SummaryFrame| match it {
-            SummaryFrame::Frame(frame) => frame.name.len() + frame.path().map_or(0, str::len) + 20,
+            SummaryFrame::Frame(frame) => sum_bytes([frame.name.len(), frame.path().map_or(0, str::len), 20]),
             SummaryFrame::Folded { .. } => 40,
         };
-        let frames: usize = self.frames.iter().map(frame_bytes).sum();
-        let locals: usize = self.locals.iter().map(|it| it.name.len() + it.value.len() + 4).sum();
-        let source: usize = self.source.iter().map(|(_, text)| text.len() + 8).sum();
-        frames + locals + source
+        let frames = self.frames.iter().map(frame_bytes);
+        let locals = self.locals.iter().map(|it| local_bytes(&it.name, &it.value));
+        let source = self.source.iter().map(|(_, text)| sum_bytes([text.len(), 8]));
+        sum_bytes(frames.chain(locals).chain(source))
     }
 
     /// Adds as many locals as fit into two thirds of the budget.
     fn add_locals(&mut self, groups: Vec<VariableGroup>, budget: usize) {
-        let most = (budget * 2 / 3).saturating_sub(self.byte_count());
-        let (mut bytes, mut left, mut helpers) = (0, 0, 0);
+        let most = (budget.saturating_mul(2) / 3).saturating_sub(self.byte_count());
+        let (mut bytes, mut left, mut helpers) = (0, 0u32, 0u32);
         for variable in groups
             .into_iter()
             .flat_map(|group| group.variables)
             .filter(|it| !BUILTIN_GROUPS.contains(&it.name.as_str()))
         {
             if is_bundler_helper(&variable) {
-                helpers += 1;
+                helpers = helpers.saturating_add(1);
                 continue;
             }
             let value = clip_line(&variable.value);
-            bytes += variable.name.len() + value.len() + 4;
+            bytes = sum_bytes([bytes, local_bytes(&variable.name, &value)]);
             if bytes > most {
-                left += 1;
+                left = left.saturating_add(1);
             } else {
                 self.locals.push(DapVariable { value, ..variable });
             }

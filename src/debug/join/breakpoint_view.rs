@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::dap::types::set_field;
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointOwner, BreakpointSpec, StoredBreakpoints};
 
 /// What an editor is told of one breakpoint.
@@ -56,11 +57,11 @@ impl ToldBreakpoint {
         let fields = [("source", source), ("line", self.line.map(Value::from)), ("message", message)];
         for (name, value) in fields {
             if let Some(value) = value {
-                it[name] = value;
+                set_field(&mut it, name, value);
             }
         }
         if let Some(column) = self.column {
-            it["column"] = column.into();
+            set_field(&mut it, "column", column);
         }
         it
     }

@@ -177,7 +177,9 @@ impl EditorConversation {
                 }
                 // Editors send no events.
                 ConversationEvent::Incoming(Some(_)) => {}
-                ConversationEvent::Called(Ok(CallOutcome::Resumed)) => self.resuming -= 1,
+                ConversationEvent::Called(Ok(CallOutcome::Resumed)) => {
+                    self.resuming = self.resuming.saturating_sub(1);
+                }
                 ConversationEvent::Called(Ok(CallOutcome::Opened(request, outcome))) => {
                     self.finish_start(request, *outcome).await?;
                 }
@@ -236,7 +238,7 @@ impl EditorConversation {
             // Dropping a request refuses it.
             _ => return debug!("refused to {command}"),
         };
-        self.resuming += 1;
+        self.resuming = self.resuming.saturating_add(1);
         let earlier = self.breakpoint_calls.clone();
         self.calls.spawn(async move {
             for call in &earlier {

@@ -31,7 +31,7 @@ impl EditorIds {
         if let Some(id) = self.given.get(&(kind, scoped)) {
             return *id;
         }
-        self.last += 1;
+        self.last = self.last.saturating_add(1);
         self.known.insert(self.last, (kind, scoped));
         self.given.insert((kind, scoped), self.last);
         self.last

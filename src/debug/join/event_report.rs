@@ -13,7 +13,7 @@ use super::editor_ids::{EditorIds, IdKind};
 use super::id_rewrite::rewrite_for_editor;
 use super::session_feed::FeedChange;
 use super::state_events::{StateChange, state_changes, stop_reason_word};
-use crate::dap::types::{ExitedEvent, OutputEvent, TerminatedEvent, ThreadEvent};
+use crate::dap::types::{ExitedEvent, OutputEvent, TerminatedEvent, ThreadEvent, set_field};
 use crate::dap::{DapError, RawEvent};
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::stop::ThreadStop;
@@ -169,7 +169,7 @@ impl EditorConversation {
 
 fn with_field(mut body: Value, name: &str, value: Option<Value>) -> Value {
     if let Some(value) = value {
-        body[name] = value;
+        set_field(&mut body, name, value);
     }
     body
 }

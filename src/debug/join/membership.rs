@@ -27,8 +27,8 @@ pub struct EditorMembership {
 impl EditorMembership {
     /// An editor that has joined no session yet.
     pub fn new(sessions: SessionRegistry) -> EditorMembership {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let editor = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let editor = NEXT.fetch_add(1, Ordering::Relaxed);
         let owner = BreakpointOwner { editor, name: format!("editor {editor}").into() };
         EditorMembership { sessions, owner, joined: None, has_left: false }
     }

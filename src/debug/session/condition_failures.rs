@@ -62,8 +62,9 @@ impl ConditionFailures {
             self.continue_newest(category, text);
             return false;
         };
-        let start = text[..found].rfind('\n').map_or(0, |end| end + 1);
-        let report = clip(&text[start..], MAX_BYTES);
+        let before = text.get(..found).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |end| end.saturating_add(1));
+        let report = clip(text.get(start..).unwrap_or_default(), MAX_BYTES);
         if let Some(last) = self.kept.back_mut().filter(|last| last.text == report) {
             (last.at, self.is_open) = (at, false);
             return start == 0;
@@ -130,8 +131,7 @@ impl ConditionFailure {
 
 /// The beginning of a text, in at most that many bytes.
 fn clip(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or_default()]
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl LoggedEvent {
 
 impl RingEntry for LoggedEvent {
     fn bytes(&self) -> usize {
-        self.text.len() + self.kind.len() + 64
+        self.text.len().saturating_add(self.kind.len()).saturating_add(64)
     }
 
     fn matches(&self, filter: &str) -> bool {
@@ -79,7 +79,7 @@ struct PendingNotices {
 impl PendingNotices {
     fn push(&mut self, text: &str) {
         if self.first.len() >= MAX_NOTICES {
-            self.others += 1;
+            self.others = self.others.saturating_add(1);
             return;
         }
         let cut = text.floor_char_boundary(MAX_NOTICE_BYTES);
@@ -141,7 +141,7 @@ impl EventLog {
     }
 
     fn noisy_ring(&self, kind: &str) -> Option<&Mutex<Ring<LoggedEvent>>> {
-        NOISY_KINDS.iter().position(|it| *it == kind).map(|index| &self.noisy_events[index])
+        NOISY_KINDS.iter().zip(&self.noisy_events).find(|(it, _)| **it == kind).map(|(_, ring)| ring)
     }
 
     fn push_logged(&self, mut event: LoggedEvent) {
@@ -166,15 +166,11 @@ impl EventLog {
         if text.is_empty() {
             return;
         }
-        let mut end = text.len().min(MAX_ENTRY_BYTES);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let cut = text.len() - end;
-        let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
-        let text = format!("{}{note}", &text[..end]);
+        let (kept, cut) = text.split_at_checked(text.floor_char_boundary(MAX_ENTRY_BYTES)).unwrap_or((text, ""));
+        let note = if cut.is_empty() { String::new() } else { format!("… ({} bytes left out)\n", cut.len()) };
+        let text = format!("{kept}{note}");
         lock(&self.output).push(LoggedEvent::new(category, text, None));
-        self.output_changed.send_modify(|count| *count += 1);
+        self.output_changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Adds an event.

@@ -68,7 +68,7 @@ fn spawn_program(arguments: &RunInTerminalArguments, launch_id: &str) -> Result<
 async fn log_output(mut pipe: impl AsyncRead + Unpin, category: &str, record: &EventLog) {
     let (mut chunk, mut open) = (vec![0; 16 * 1024], Vec::new());
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-        open.extend_from_slice(&chunk[..count]);
+        open.extend_from_slice(chunk.get(..count).unwrap_or_default());
         let whole = match std::str::from_utf8(&open) {
             Err(cause) if cause.error_len().is_none() => cause.valid_up_to(),
             _ => open.len(),

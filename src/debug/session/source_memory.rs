@@ -88,7 +88,7 @@ impl Remembered {
         self.texts.push_back(remembered);
         let mut bytes: usize = self.texts.iter().map(|it| it.text.len()).sum();
         while bytes > MAX_BYTES {
-            bytes -= self.texts.pop_front().map_or(bytes, |oldest| oldest.text.len());
+            bytes = bytes.saturating_sub(self.texts.pop_front().map_or(bytes, |oldest| oldest.text.len()));
         }
     }
 }

@@ -329,7 +329,7 @@ impl TargetTask {
             Err(undecided) => {
                 let accumulates = self.plan.quirks.breakpoints_accumulate;
                 let (client, guard) = self.connection();
-                self.undecided_stops += 1;
+                self.undecided_stops = self.undecided_stops.saturating_add(1);
                 self.calls.spawn(async move {
                     CallResult::Decided(decide_with_requests(&client, &guard, *undecided, accumulates).await)
                 });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedMutexGuard, broadcast, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::event_log::EventLog;
 use super::requests::Resume;
@@ -122,7 +122,7 @@ impl SessionShared {
             if ended_stop.is_some() || is_new {
                 snapshot.ended_stop.clone_from(&ended_stop);
             }
-            snapshot.generation += 1;
+            snapshot.generation = snapshot.generation.saturating_add(1);
             let (id, generation) = (target, snapshot.generation);
             let others = snapshot.targets.iter().enumerate().filter(|(other, _)| *other != id);
             let goes_on = !matches!(next.phase, TargetPhase::Ended(_))
@@ -186,8 +186,8 @@ impl SessionShared {
         let mut loading = self.loading.subscribe();
         let until_quiet = async {
             loop {
-                let quiet_at = *loading.borrow_and_update() + LOADING_PAUSE;
-                if timeout_at(quiet_at, loading.changed()).await.is_err() {
+                let left = LOADING_PAUSE.saturating_sub(loading.borrow_and_update().elapsed());
+                if timeout(left, loading.changed()).await.is_err() {
                     return;
                 }
             }
@@ -224,7 +224,7 @@ impl SessionShared {
         self.with_state(|state| state.channels.push(TargetChannel::default()));
         self.snapshot.send_modify(|snapshot| {
             id = snapshot.targets.len();
-            snapshot.generation += 1;
+            snapshot.generation = snapshot.generation.saturating_add(1);
             let of = target.parent.map(|parent| format!(", of target {parent}")).unwrap_or_default();
             self.event_log.push_event("targetStarted", format!("{}{of}", target.label(id)));
             snapshot.targets.push(target);
@@ -356,7 +356,7 @@ impl TargetHandle {
     /// Changes the bindings, and wakes who waits for that once the lock is released: they read the state.
     pub fn change_bindings(&self, change: impl FnOnce(&mut SessionState)) {
         self.shared.with_state(change);
-        self.shared.bindings_changed.send_modify(|count| *count += 1);
+        self.shared.bindings_changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Records why the target does not take breakpoints.

@@ -302,8 +302,8 @@ impl SessionTask {
             shared.snapshot.borrow().targets.iter().map(|target| target.program == self.index).collect::<Vec<_>>();
         clients.iter_mut().zip(own).filter(|(_, own)| !own).for_each(|(client, _)| *client = None);
         // The last output is flushed first.
-        let grace =
-            LATE_RESPONSE_GRACE + self.program.plan.quirks.drain_command.map_or(Duration::ZERO, |_| FLUSH_TIMEOUT);
+        let flush = self.program.plan.quirks.drain_command.map_or(Duration::ZERO, |_| FLUSH_TIMEOUT);
+        let grace = LATE_RESPONSE_GRACE.saturating_add(flush);
         async move {
             for (target, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
