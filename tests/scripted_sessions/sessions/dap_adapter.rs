@@ -1,27 +1,18 @@
 //! A scripted debug adapter: speaks DAP, answers late, twice, wrong or not at all, and sends events and requests of its own.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 use super::choices::Choices;
 use super::js_world::distort;
-use super::reply_mode::{Reliability, ReplyMode};
-
-/// The shortest pause before an event without a cause.
-const MIN_QUIET: Duration = Duration::from_millis(25);
+use super::peer_loop::{PeerManner, ScriptedPeer, choose_calm, serve_requests};
 
 struct ScriptedAdapter {
-    choices: Choices,
-    reliability: Reliability,
+    manner: PeerManner,
     out: mpsc::UnboundedSender<Option<Vec<u8>>>,
-    /// Requests that are answered well, whatever the choices say.
-    calm: Mutex<usize>,
     /// `launch` is answered after `configurationDone`.
     launch: Mutex<Option<Value>>,
 }
@@ -48,14 +39,12 @@ pub async fn serve_adapter(stream: DuplexStream, choices: Choices) {
             }
         }
     };
-    let calm = if choices.is_one_in(8) { 0 } else { 10 };
-    let reliability = Reliability::choose(&choices);
-    let (calm, launch) = (Mutex::new(calm), Mutex::default());
-    let adapter = ScriptedAdapter { choices, reliability, out, calm, launch };
+    let calm = choose_calm(&choices, 9);
+    let adapter = ScriptedAdapter { manner: PeerManner::choose(choices, calm), out, launch: Mutex::default() };
     // Both end with the connection.
     tokio::select! {
         ((), ()) = async { tokio::join!(writing, reading) } => {}
-        () = Arc::new(adapter).serve(requests) => {}
+        () = serve_requests(adapter, requests) => {}
     }
 }
 
@@ -77,75 +66,20 @@ async fn read_message(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Value
     Some(serde_json::from_slice(&body).expect("the client sends JSON"))
 }
 
-impl ScriptedAdapter {
-    async fn serve(self: Arc<ScriptedAdapter>, mut requests: mpsc::UnboundedReceiver<Value>) {
-        let mut late = JoinSet::new();
-        loop {
-            let quiet = match self.choices.is_at_end() {
-                true => Duration::MAX,
-                false => MIN_QUIET * (1 + u32::from(self.choices.byte())),
-            };
-            let request = tokio::select! {
-                request = requests.recv() => request,
-                () = sleep(quiet) => {
-                    self.send_event();
-                    continue;
-                }
-            };
-            let Some(request) = request else { return };
-            // Answers to our own requests need none.
-            if request["type"] != "request" {
-                continue;
-            }
-            if let Some(delay) = self.answer(&request) {
-                let adapter = Arc::clone(&self);
-                late.spawn(async move {
-                    sleep(delay).await;
-                    adapter.send_reply(&request);
-                });
-            }
-            while late.try_join_next().is_some() {}
-        }
+impl ScriptedPeer for ScriptedAdapter {
+    type Request = Value;
+
+    fn manner(&self) -> &PeerManner {
+        &self.manner
     }
 
-    /// Returns after which time the request is to be answered, unless it was.
-    fn answer(&self, request: &Value) -> Option<Duration> {
-        let is_calm = {
-            let mut calm = self.calm.lock().unwrap();
-            *calm = calm.saturating_sub(1);
-            *calm > 0
-        };
-        let mode = if is_calm { ReplyMode::AtOnce } else { ReplyMode::choose(self.reliability, &self.choices) };
-        match mode {
-            ReplyMode::AtOnce => self.send_reply(request),
-            ReplyMode::Late(delay) => return Some(delay),
-            ReplyMode::Twice => {
-                self.send_reply(request);
-                self.send_reply(request);
-            }
-            ReplyMode::Wrong => self.send_wrong(request),
-            ReplyMode::Never => {}
-            ReplyMode::AfterEvent => {
-                self.send_event();
-                self.send_reply(request);
-            }
-            ReplyMode::Close => self.send_bytes(None),
-        }
-        None
+    fn close(&self) {
+        self.send_bytes(None);
     }
 
-    fn send_bytes(&self, bytes: Option<Vec<u8>>) {
-        // Fails when the connection has ended.
-        let _ = self.out.send(bytes);
-    }
-
-    fn send(&self, message: &Value) {
-        let body = message.to_string();
-        self.send_bytes(Some(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()));
-    }
-
-    fn send_event_named(&self, event: &str, body: Value) {
-        self.send(&json!({"seq": 1, "type": "event", "event": event, "body": body}));
+    /// Answers to our own requests need none.
+    fn is_answered(&self, request: &Value) -> bool {
+        request["type"] == "request"
     }
 
     fn send_reply(&self, request: &Value) {
@@ -168,7 +102,7 @@ impl ScriptedAdapter {
     }
 
     fn send_wrong(&self, request: &Value) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         let command = request["command"].as_str().unwrap_or_default();
         let good = respond(request, self.plausible_body(command));
         match choices.below(6) {
@@ -193,7 +127,7 @@ impl ScriptedAdapter {
     }
 
     fn send_event(&self) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         if choices.is_at_end() {
             return;
         }
@@ -236,10 +170,26 @@ impl ScriptedAdapter {
         let message = json!({"seq": choices.number(), "type": "event", "event": event, "body": body});
         self.send(&if choices.is_one_in(20) { distort(message, choices) } else { message });
     }
+}
+
+impl ScriptedAdapter {
+    fn send_bytes(&self, bytes: Option<Vec<u8>>) {
+        // Fails when the connection has ended.
+        let _ = self.out.send(bytes);
+    }
+
+    fn send(&self, message: &Value) {
+        let body = message.to_string();
+        self.send_bytes(Some(format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()));
+    }
+
+    fn send_event_named(&self, event: &str, body: Value) {
+        self.send(&json!({"seq": 1, "type": "event", "event": event, "body": body}));
+    }
 
     /// Requests of the adapter: a child target, a terminal, something unknown.
     fn send_request(&self) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         let (command, arguments) = match choices.below(4) {
             0 | 1 => {
                 let configuration = json!({"name": choices.text(), "__pendingTargetId": choices.text()});
@@ -256,7 +206,7 @@ impl ScriptedAdapter {
     }
 
     fn plausible_body(&self, command: &str) -> Value {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         match command {
             "initialize" => capabilities(),
             "threads" => {

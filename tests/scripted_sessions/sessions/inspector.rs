@@ -1,31 +1,23 @@
 //! A scripted inspector: speaks CDP as Node does, answers late, twice, wrong or not at all, and sends events, also of workers.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::choices::Choices;
 use super::js_world;
-use super::reply_mode::{Reliability, ReplyMode};
+use super::peer_loop::{PeerManner, ScriptedPeer, choose_calm, serve_requests};
 
-/// The shortest pause before an event without a cause.
-const MIN_QUIET: Duration = Duration::from_millis(25);
 /// Workers that there may be at one time.
 const MAX_WORKERS: usize = 4;
 
 struct ScriptedInspector {
-    choices: Choices,
-    reliability: Reliability,
+    manner: PeerManner,
     out: mpsc::UnboundedSender<Option<String>>,
-    /// Commands that are answered well, whatever the choices say.
-    calm: Mutex<usize>,
     /// The names of their sessions.
     workers: Mutex<Vec<String>>,
     started: Mutex<usize>,
@@ -57,76 +49,26 @@ pub async fn serve_inspector(listener: TcpListener, choices: Choices) {
             }
         }
     });
-    let calm = if choices.is_one_in(8) { 0 } else { 20 };
-    let reliability = Reliability::choose(&choices);
+    let calm = choose_calm(&choices, 19);
     let inspector = ScriptedInspector {
-        choices,
-        reliability,
+        manner: PeerManner::choose(choices, calm),
         out,
-        calm: Mutex::new(calm),
         workers: Mutex::default(),
         started: Mutex::default(),
         breakpoints: Mutex::default(),
     };
-    Arc::new(inspector).serve(commands).await;
+    serve_requests(inspector, commands).await;
 }
 
-impl ScriptedInspector {
-    async fn serve(self: Arc<ScriptedInspector>, mut commands: mpsc::UnboundedReceiver<Value>) {
-        let mut late = JoinSet::new();
-        loop {
-            let quiet = match self.choices.is_at_end() {
-                true => Duration::MAX,
-                false => MIN_QUIET * (1 + u32::from(self.choices.byte())),
-            };
-            let command = tokio::select! {
-                command = commands.recv() => command,
-                () = sleep(quiet) => {
-                    self.send_event();
-                    continue;
-                }
-            };
-            let Some(command) = command else { return };
-            if let Some(delay) = self.answer(&command) {
-                let inspector = Arc::clone(&self);
-                late.spawn(async move {
-                    sleep(delay).await;
-                    inspector.send_reply(&command);
-                });
-            }
-            while late.try_join_next().is_some() {}
-        }
+impl ScriptedPeer for ScriptedInspector {
+    type Request = Value;
+
+    fn manner(&self) -> &PeerManner {
+        &self.manner
     }
 
-    /// Returns after which time the command is to be answered, unless it was.
-    fn answer(&self, command: &Value) -> Option<Duration> {
-        let is_calm = {
-            let mut calm = self.calm.lock().unwrap();
-            *calm = calm.saturating_sub(1);
-            *calm > 0
-        };
-        let mode = if is_calm { ReplyMode::AtOnce } else { ReplyMode::choose(self.reliability, &self.choices) };
-        match mode {
-            ReplyMode::AtOnce => self.send_reply(command),
-            ReplyMode::Late(delay) => return Some(delay),
-            ReplyMode::Twice => {
-                self.send_reply(command);
-                self.send_reply(command);
-            }
-            ReplyMode::Wrong => self.send_wrong(command),
-            ReplyMode::Never => {}
-            ReplyMode::AfterEvent => {
-                self.send_event();
-                self.send_reply(command);
-            }
-            ReplyMode::Close => self.send(None),
-        }
-        None
-    }
-
-    fn send(&self, text: Option<String>) {
-        // Fails when the connection has ended.
-        let _ = self.out.send(text);
+    fn close(&self) {
+        self.send(None);
     }
 
     fn send_reply(&self, command: &Value) {
@@ -142,32 +84,8 @@ impl ScriptedInspector {
         }
     }
 
-    fn send_of_worker(&self, session: &Value, message: &Value) {
-        let params = json!({"sessionId": session, "message": message.to_string()});
-        self.send(Some(json!({"method": "NodeWorker.receivedMessageFromWorker", "params": params}).to_string()));
-    }
-
-    fn send_result(&self, command: &Value, mut outcome: Value) {
-        outcome["id"] = command["id"].clone();
-        if !command["sessionId"].is_null() {
-            outcome["sessionId"] = command["sessionId"].clone();
-        }
-        self.send(Some(outcome.to_string()));
-    }
-
-    fn plausible_result(&self, command: &Value) -> Value {
-        let method = command["method"].as_str().unwrap_or_default();
-        let result = js_world::result_of(method, &command["params"], &self.choices);
-        if !result["breakpointId"].is_null() {
-            let mut breakpoints = self.breakpoints.lock().unwrap();
-            breakpoints.push(result["breakpointId"].clone());
-            breakpoints.truncate(16);
-        }
-        result
-    }
-
     fn send_wrong(&self, command: &Value) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         let result = self.plausible_result(command);
         match choices.below(6) {
             0 | 1 => self.send_result(command, json!({"error": {"code": choices.number(), "message": choices.text()}})),
@@ -185,7 +103,7 @@ impl ScriptedInspector {
     }
 
     fn send_event(&self) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         if choices.is_at_end() {
             return;
         }
@@ -204,23 +122,53 @@ impl ScriptedInspector {
             _ => self.send(Some(self.plan_event().to_string())),
         }
     }
+}
+
+impl ScriptedInspector {
+    fn send(&self, text: Option<String>) {
+        // Fails when the connection has ended.
+        let _ = self.out.send(text);
+    }
+
+    fn send_of_worker(&self, session: &Value, message: &Value) {
+        let params = json!({"sessionId": session, "message": message.to_string()});
+        self.send(Some(json!({"method": "NodeWorker.receivedMessageFromWorker", "params": params}).to_string()));
+    }
+
+    fn send_result(&self, command: &Value, mut outcome: Value) {
+        outcome["id"] = command["id"].clone();
+        if !command["sessionId"].is_null() {
+            outcome["sessionId"] = command["sessionId"].clone();
+        }
+        self.send(Some(outcome.to_string()));
+    }
+
+    fn plausible_result(&self, command: &Value) -> Value {
+        let method = command["method"].as_str().unwrap_or_default();
+        let result = js_world::result_of(method, &command["params"], &self.manner.choices);
+        if !result["breakpointId"].is_null() {
+            let mut breakpoints = self.breakpoints.lock().unwrap();
+            breakpoints.push(result["breakpointId"].clone());
+            breakpoints.truncate(16);
+        }
+        result
+    }
 
     fn start_worker(&self) {
         let mut started = self.started.lock().unwrap();
         *started += 1;
         let session = format!("worker {started}");
         self.workers.lock().unwrap().push(session.clone());
-        let info =
-            json!({"workerId": "1", "type": "worker", "title": self.choices.text(), "url": "file:///app/worker.js"});
+        let info = json!({"workerId": "1", "type": "worker", "title": self.manner.choices.text(), "url": "file:///app/worker.js"});
         let params = json!({"sessionId": session, "workerInfo": info, "waitingForDebugger": true});
         self.send(Some(json!({"method": "NodeWorker.attachedToWorker", "params": params}).to_string()));
     }
 
     fn plan_event(&self) -> Value {
         let breakpoints = self.breakpoints.lock().unwrap().clone();
-        let event = js_world::event(&self.choices, &breakpoints);
-        match self.choices.is_one_in(24) {
-            true => js_world::distort(event, &self.choices),
+        let event = js_world::event(&self.manner.choices, &breakpoints);
+        match self.manner.choices.is_one_in(24) {
+            true => js_world::distort(event, &self.manner.choices),
             false => event,
         }
     }

@@ -3,19 +3,16 @@
 //! What it says is plausible as long as it says it at once: one request has one answer.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 use super::choices::Choices;
 use super::java_world::{JavaWorld, PacketText};
-use super::reply_mode::{Reliability, ReplyMode};
+use super::peer_loop::{PeerManner, ScriptedPeer, choose_calm, serve_requests};
 
 const HANDSHAKE: &[u8; 14] = b"JDWP-Handshake";
 const HEADER: usize = 11;
@@ -25,18 +22,13 @@ const MAX_COMMAND: usize = 1 << 20;
 const ID_SIZES: (u8, u8) = (1, 7);
 const SET_EVENT: (u8, u8) = (15, 1);
 const CLEAR_EVENT: (u8, u8) = (15, 2);
-/// The shortest pause before an event without a cause.
-const MIN_QUIET: Duration = Duration::from_millis(25);
 
 struct ScriptedVm {
-    choices: Choices,
-    reliability: Reliability,
+    manner: PeerManner,
     world: JavaWorld,
     out: mpsc::UnboundedSender<Option<Vec<u8>>>,
     /// What events were requested of each kind, by the id of the request.
     requests: Mutex<BTreeMap<i32, u8>>,
-    /// Commands that are answered well, whatever the choices say.
-    calm: Mutex<usize>,
 }
 
 /// One command as it was received.
@@ -53,13 +45,20 @@ pub async fn serve_vm(listener: TcpListener, choices: Choices) {
     if stream.read_exact(&mut handshake).await.is_err() || stream.write_all(HANDSHAKE).await.is_err() {
         return;
     }
-    let (read, out) = split_stream(stream);
-    let calm = if choices.is_one_in(8) { 0 } else { 40 };
+    let (mut read, out) = split_stream(stream);
+    let calm = choose_calm(&choices, 40);
     let world = JavaWorld::new(u64::from(choices.byte()));
-    let reliability = Reliability::choose(&choices);
-    let (requests, calm) = (Mutex::default(), Mutex::new(calm));
-    let vm = ScriptedVm { choices, reliability, world, out, requests, calm };
-    Arc::new(vm).serve(read).await;
+    let vm = ScriptedVm { manner: PeerManner::choose(choices, calm), world, out, requests: Mutex::default() };
+    let (tell, commands) = mpsc::unbounded_channel();
+    // A task of its own: reading a command must not be interrupted.
+    tokio::spawn(async move {
+        while let Some(command) = read_command(&mut read).await {
+            if tell.send(command).is_err() {
+                return;
+            }
+        }
+    });
+    serve_requests(vm, commands).await;
 }
 
 /// A writer of its own: late answers come from other tasks. `None` closes the connection.
@@ -76,78 +75,21 @@ fn split_stream(stream: TcpStream) -> (OwnedReadHalf, mpsc::UnboundedSender<Opti
     (read, out)
 }
 
-impl ScriptedVm {
-    async fn serve(self: Arc<ScriptedVm>, mut read: OwnedReadHalf) {
-        let (tell, mut commands) = mpsc::unbounded_channel();
-        // A task of its own: reading a command must not be interrupted.
-        tokio::spawn(async move {
-            while let Some(command) = read_command(&mut read).await {
-                if tell.send(command).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut late = JoinSet::new();
-        loop {
-            let quiet = match self.choices.is_at_end() {
-                true => Duration::MAX,
-                false => MIN_QUIET * (1 + u32::from(self.choices.byte())),
-            };
-            let command = tokio::select! {
-                command = commands.recv() => command,
-                () = sleep(quiet) => {
-                    if self.is_calm().is_none() {
-                        self.send_event();
-                    }
-                    continue;
-                }
-            };
-            let Some(command) = command else { return };
-            if let Some(delay) = self.answer(&command) {
-                let vm = Arc::clone(&self);
-                late.spawn(async move {
-                    sleep(delay).await;
-                    vm.send_reply(&command);
-                });
-            }
-            while late.try_join_next().is_some() {}
+impl ScriptedPeer for ScriptedVm {
+    type Request = Command;
+
+    fn manner(&self) -> &PeerManner {
+        &self.manner
+    }
+
+    fn close(&self) {
+        self.send(None);
+    }
+
+    fn send_event_when_quiet(&self) {
+        if !self.manner.take_calm() {
+            self.send_event();
         }
-    }
-
-    /// Returns after which time the command is to be answered, unless it was.
-    fn answer(&self, command: &Command) -> Option<Duration> {
-        let mode = match self.is_calm() {
-            Some(()) => ReplyMode::AtOnce,
-            None => ReplyMode::choose(self.reliability, &self.choices),
-        };
-        match mode {
-            ReplyMode::AtOnce => self.send_reply(command),
-            ReplyMode::Late(delay) => return Some(delay),
-            ReplyMode::Twice => {
-                self.send_reply(command);
-                self.send_reply(command);
-            }
-            ReplyMode::Wrong => self.send_wrong(command),
-            ReplyMode::Never => {}
-            ReplyMode::AfterEvent => {
-                self.send_event();
-                self.send_reply(command);
-            }
-            ReplyMode::Close => self.send(None),
-        }
-        None
-    }
-
-    /// Whether the next command is answered well.
-    fn is_calm(&self) -> Option<()> {
-        let mut calm = self.calm.lock().unwrap();
-        *calm = calm.checked_sub(1)?;
-        Some(())
-    }
-
-    fn send(&self, packet: Option<Vec<u8>>) {
-        // Fails when the connection has ended.
-        let _ = self.out.send(packet);
     }
 
     fn send_reply(&self, command: &Command) {
@@ -155,22 +97,8 @@ impl ScriptedVm {
         self.send(Some(encode_reply(command.id, 0, &data)));
     }
 
-    fn plausible_data(&self, command: &Command) -> Vec<u8> {
-        match command.number {
-            ID_SIZES => PacketText::default().int(8).int(8).int(8).int(8).int(8).bytes,
-            SET_EVENT => {
-                let mut requests = self.requests.lock().unwrap();
-                let id = requests.len() as i32 + 1;
-                requests.insert(id, command.data.first().copied().unwrap_or(0));
-                PacketText::default().int(id).bytes
-            }
-            CLEAR_EVENT => Vec::new(),
-            number => self.world.reply(number, &command.data),
-        }
-    }
-
     fn send_wrong(&self, command: &Command) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         let mut data = self.plausible_data(command);
         match choices.below(7) {
             // An error: of threads, objects, classes, frames; of the machine; without a name.
@@ -202,7 +130,7 @@ impl ScriptedVm {
 
     /// Of kinds that were requested, and at times of others.
     fn send_event(&self) {
-        let choices = &self.choices;
+        let choices = &self.manner.choices;
         let requests: Vec<(i32, u8)> = self.requests.lock().unwrap().iter().map(|(id, kind)| (*id, *kind)).collect();
         let count = 1 + choices.below(8) / 7;
         let mut packet = PacketText::default().byte(choices.pick(&[1, 1, 1, 1, 2, 2, 2, 0])).int(count as i32);
@@ -219,6 +147,27 @@ impl ScriptedVm {
             data.truncate(choices.below(256));
         }
         self.send(Some(encode_command(64, 100, &data)));
+    }
+}
+
+impl ScriptedVm {
+    fn send(&self, packet: Option<Vec<u8>>) {
+        // Fails when the connection has ended.
+        let _ = self.out.send(packet);
+    }
+
+    fn plausible_data(&self, command: &Command) -> Vec<u8> {
+        match command.number {
+            ID_SIZES => PacketText::default().int(8).int(8).int(8).int(8).int(8).bytes,
+            SET_EVENT => {
+                let mut requests = self.requests.lock().unwrap();
+                let id = requests.len() as i32 + 1;
+                requests.insert(id, command.data.first().copied().unwrap_or(0));
+                PacketText::default().int(id).bytes
+            }
+            CLEAR_EVENT => Vec::new(),
+            number => self.world.reply(number, &command.data),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `runner` | the thread and the virtual time of a session, and its panics |
 //! | `editor`, `dap_requests` | the editor's side: random requests of DAP |
 //! | `adapters` | the sessions of the adapters in this process |
-//! | `reply_mode` | how a peer answers a request |
+//! | `peer_loop`, `reply_mode` | the loop of a peer; how it answers a request |
 //! | `java_vm`, `java_world` | a virtual machine, and the classes and objects that it has |
 //! | `debug_session`, `dap_adapter` | a session of the supervisor, and an adapter |
 //! | `inspector`, `js_world` | an inspector of Node, and what it says |
@@ -21,5 +21,6 @@ mod inspector;
 mod java_vm;
 mod java_world;
 mod js_world;
+mod peer_loop;
 mod reply_mode;
 pub mod runner;
