@@ -55,12 +55,9 @@ pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
             return Ok(());
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .doing(|| "cannot start the async runtime".into())?;
-    busy_times::record_busy_times(runtime.metrics());
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    busy_times::record_busy_times(runtime.worker_threads(2).enable_all());
+    let runtime = runtime.build().doing(|| "cannot start the async runtime".into())?;
     let outcome = runtime.block_on(serve_until_end(paths, lock, idle));
     // Does not wait for a build or a scan on a blocking thread.
     runtime.shutdown_background();
