@@ -55,6 +55,9 @@ pub struct Quirks {
     /// Evaluated in each program that is detached from, without a frame: it lets the program start children that are not
     /// debugged (debugpy).
     pub release_expression: Option<&'static str>,
+    /// It keeps its breakpoints after a `disconnect`, and may end the program at the next one, unless this has been evaluated in
+    /// a frame of the program (rdbg 1.4).
+    pub detach_hook: Option<DetachHook>,
     /// A `disconnect` that terminates ends the children of the program, too: not sent to a program that has ended by itself,
     /// which its children may outlive (debugpy).
     pub ends_children: bool,
@@ -62,6 +65,15 @@ pub struct Quirks {
     pub ends_launched_program: bool,
     /// A resume is of one thread: the others that have stopped by themselves stay stopped (java).
     pub resumes_one_thread: bool,
+}
+
+/// What is evaluated in a program so that it runs on when its debugger leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DetachHook {
+    /// The expression. It may be evaluated again.
+    pub expression: &'static str,
+    /// The value that it has, as the adapter shows it, when it has succeeded.
+    pub value: &'static str,
 }
 
 impl Quirks {
@@ -77,6 +89,7 @@ impl Quirks {
         detach_command: None,
         beside_program_field: None,
         release_expression: None,
+        detach_hook: None,
         ends_children: false,
         ends_launched_program: false,
         resumes_one_thread: false,

@@ -71,7 +71,7 @@ mod select;
 mod serve_task;
 mod undebugged_children;
 
-pub use adapter::{Adapter, Quirks};
+pub use adapter::{Adapter, DetachHook, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
 pub use connect::{Connector, accept_own_user};
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
-    FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
+    DetachHook, FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -30,6 +30,7 @@ pub const ADAPTER: Adapter = Adapter {
         sends_initial_pause: true,
         close_means_terminated: true,
         breakpoints_accumulate: true,
+        detach_hook: Some(DetachHook { expression: include_str!("detach_hook.rb"), value: ":ready" }),
         ..Quirks::NONE
     },
     install: "`apt-get install ruby` or `gem install debug` installs it",

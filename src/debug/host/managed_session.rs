@@ -26,6 +26,8 @@ use crate::sync::lock;
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a program that was attached to may take to stop for its detach: one that waits in the system does not.
 const ATTACHED_PAUSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// For a program to be prepared for its detach, where that was not possible before.
+const PREPARE_DETACH_TIMEOUT: Duration = Duration::from_secs(1);
 /// For an adapter to be connected, and then for its first response: from a slow disk lldb-dap loads for 10 s and more.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an operation waits for the exit of a program whose end has been reported.
@@ -189,6 +191,7 @@ impl ManagedSession {
         let mode = if detach { StopMode::Detach } else { StopMode::Terminate };
         *lock(&self.ending.stop) = Some(mode);
         if detach && !self.is_program_ended() {
+            self.prepare_detach().await;
             match self.is_attached() {
                 false => self.prepare_release().await,
                 // One that listens by itself was started with its debugger.
@@ -220,6 +223,20 @@ impl ManagedSession {
     /// What is to be known of a program that was detached from.
     pub fn release_note(&self) -> Option<String> {
         self.programs().iter().find_map(|it| it.ending.release_note.get().cloned())
+    }
+
+    /// Sees to it that the program runs on from its breakpoints, which some debuggers keep.
+    async fn prepare_detach(&self) {
+        let Some(hook) = self.adapter.quirks.detach_hook else { return };
+        if !self.session.prepare_detach(self.program, hook, PREPARE_DETACH_TIMEOUT).await {
+            let note = format!(
+                "the program did not stop within {PREPARE_DETACH_TIMEOUT:?} to be prepared for the end of its debugger: {} \
+                 keeps the breakpoints, and the program may end at the next one; attach to it again, and detach while it is \
+                 stopped",
+                self.adapter.name
+            );
+            let _ = self.ending.release_note.set(note);
+        }
     }
 
     /// Readies a launched program for a life without its debugger: its output stays open, and gdb lets go of it.

@@ -87,6 +87,7 @@ pub(super) async fn start_adapter(
         start: host.start.clone(),
         is_child_process: false,
         quirks: row.quirks,
+        is_attached: request.debug_target.is_attach(),
         stop_on_entry: request.debug_target.stop_on_entry(),
         initialize_deadline: CONNECT_TIMEOUT,
         deadline: REQUEST_TIMEOUT,

@@ -17,6 +17,7 @@
 //! | `event_log` | output and events, in bounded rings |
 //! | `condition_failures` | what adapters print about conditions that cannot be evaluated |
 //! | `source_memory` | the source files as they were when they were loaded |
+//! | `detach_hook`, `detach_preparation` | a program runs on when its debugger leaves, where the adapter would end it |
 //! | `output_flush` | the last output of an adapter that would lose it |
 //! | `run_in_terminal` | the reverse request `runInTerminal` |
 //!
@@ -27,6 +28,8 @@ mod child_process;
 mod command;
 mod condition_failures;
 pub(super) mod debug_session;
+mod detach_hook;
+mod detach_preparation;
 pub mod event_log;
 mod output_flush;
 pub(super) mod requests;

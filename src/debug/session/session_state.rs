@@ -49,6 +49,10 @@ pub struct TargetChannel {
     pub capabilities: watch::Sender<Option<DapCapabilities>>,
     /// Whether all breakpoints have been sent once.
     pub configured: watch::Sender<bool>,
+    /// Whether the program goes on from its breakpoints once its debugger has left, where that takes a hook.
+    pub is_detach_ready: watch::Sender<bool>,
+    /// Serialises the requests for that hook.
+    pub detach_hook_requests: Arc<tokio::sync::Mutex<()>>,
     /// A `disconnect` request is being sent, or has been.
     pub is_disconnecting: bool,
     /// All breakpoints are being sent, or have been: each later change must be sent too.

@@ -18,14 +18,15 @@ use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::command::{SessionCommand, TargetGuard};
+use super::detach_hook::install_detach_hook;
 use super::output_flush::OutputFlush;
 use super::requests::{Resume, log_error, send_disconnect};
 use super::run_in_terminal::run_in_terminal;
 use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
-use super::stop_filter::{StopDecision, decide_with_requests, decide_without_requests};
+use super::stop_filter::{StopDecision, Undecided, decide_with_requests, decide_without_requests};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
-use crate::adapters::Quirks;
+use crate::adapters::{DetachHook, Quirks};
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
     InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
@@ -51,6 +52,9 @@ const FORWARDED_EVENTS: [&str; 3] = ["thread", "module", "invalidated"];
 /// How long a process may take to exit once it has closed its connection; then it runs on without its debugger.
 const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);
 
+/// How long breakpoints may wait for the first stop of a program that was attached to.
+const FIRST_STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long the requests of a target may outlive its connection.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -67,6 +71,8 @@ pub struct TargetPlan {
     pub is_child_process: bool,
     /// How the adapter deviates from the protocol.
     pub quirks: Quirks,
+    /// Whether the program ran before: it was attached to.
+    pub is_attached: bool,
     /// Whether the first stop, at the program's entry, is reported.
     pub stop_on_entry: bool,
     /// For the response to `initialize`, before which an adapter may load much.
@@ -324,17 +330,29 @@ impl TargetTask {
         let is_first = !std::mem::replace(&mut self.has_stopped, true);
         let is_initial = is_first && (self.plan.quirks.sends_initial_pause || self.plan.stop_on_entry);
         let initial = is_initial.then_some(self.plan.stop_on_entry);
-        match decide_without_requests(&self.guard, ThreadStop::from_event(stopped), initial) {
-            Ok(decision) => self.apply_decision(decision),
-            Err(undecided) => {
-                let accumulates = self.plan.quirks.breakpoints_accumulate;
-                let (client, guard) = self.connection();
-                self.undecided_stops = self.undecided_stops.saturating_add(1);
-                self.calls.spawn(async move {
-                    CallResult::Decided(decide_with_requests(&client, &guard, *undecided, accumulates).await)
-                });
-            }
+        let thread = stopped.thread_id;
+        let hook = self.plan.quirks.detach_hook.filter(|_| !self.guard.is_detach_ready()).zip(thread);
+        let decided = decide_without_requests(&self.guard, ThreadStop::from_event(stopped), initial);
+        match decided {
+            Ok(decision) if hook.is_none() => self.apply_decision(decision),
+            decided => self.decide_later(decided, hook),
         }
+    }
+
+    /// Sends the requests that a stop needs before it is published. Until the hook has been evaluated, each stop evaluates it.
+    fn decide_later(&mut self, decided: Result<StopDecision, Box<Undecided>>, hook: Option<(DetachHook, i64)>) {
+        let accumulates = self.plan.quirks.breakpoints_accumulate;
+        let (client, guard) = self.connection();
+        self.undecided_stops = self.undecided_stops.saturating_add(1);
+        self.calls.spawn(async move {
+            if let Some((hook, thread)) = hook {
+                install_detach_hook(&client, &guard, hook, thread).await;
+            }
+            CallResult::Decided(match decided {
+                Ok(decision) => decision,
+                Err(undecided) => decide_with_requests(&client, &guard, *undecided, accumulates).await,
+            })
+        });
     }
 
     /// A decision that took requests: its thread may be gone.
@@ -369,7 +387,12 @@ impl TargetTask {
         let (client, guard) = self.connection();
         let is_first = !std::mem::replace(&mut self.is_initialized, true);
         let hides_name_errors = self.plan.quirks.hides_name_errors && is_first;
+        // rdbg 1.4 ends the program where it raises in its first stop, and stops at that.
+        let awaits_hook = is_first && self.plan.is_attached && self.plan.quirks.detach_hook.is_some();
         self.spawn_call(async move {
+            if awaits_hook {
+                let _ = timeout(FIRST_STOP_TIMEOUT, guard.wait_until_detach_ready()).await;
+            }
             // Before the breakpoints; its response is not waited for.
             let report_all = SetDebuggerPropertyArguments::default();
             let sent = OptionFuture::from(hides_name_errors.then(|| client.send_request(&report_all))).await;

@@ -337,6 +337,18 @@ impl TargetHandle {
         }
     }
 
+    /// Whether the hook of a detach has been evaluated.
+    pub fn is_detach_ready(&self) -> bool {
+        self.with_channel(|channel| *channel.is_detach_ready.borrow()).unwrap_or_default()
+    }
+
+    /// Waits until the hook of a detach has been evaluated.
+    pub async fn wait_until_detach_ready(&self) {
+        if let Some(mut ready) = self.with_channel(|channel| channel.is_detach_ready.subscribe()) {
+            let _ = ready.wait_for(|ready| *ready).await;
+        }
+    }
+
     /// The adapter's capabilities, as far as they are known.
     pub fn capabilities(&self) -> DapCapabilities {
         self.with_channel(|channel| channel.capabilities.borrow().clone()).flatten().unwrap_or_default()

@@ -189,6 +189,7 @@ impl SessionTask {
         let plan = TargetPlan {
             start: children.plan.start.clone(),
             name: format!("child process {}", child.identity.pid),
+            is_attached: false,
             stop_on_entry: false,
             is_child_process: true,
             ..self.program.plan.clone()

@@ -136,6 +136,7 @@ impl Scene {
             is_child_process: false,
             start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
             quirks: Quirks::default(),
+            is_attached: false,
             stop_on_entry: false,
             launch_id: "test".to_owned(),
             allows_run_in_terminal: false,

@@ -94,6 +94,7 @@ impl AdapterSession {
             start: running.start.clone(),
             is_child_process: false,
             quirks: row.quirks,
+            is_attached: requested.is_attach(),
             stop_on_entry: requested.stop_on_entry(),
             launch_id: mark.clone(),
             allows_run_in_terminal: false,
