@@ -122,20 +122,31 @@ fn rake_runs_its_tests_to_the_end() {
 #[test]
 fn a_ruby_program_that_was_detached_from_still_runs_ruby() {
     const WAITS: &str = "\
-sleep 0.02 until File.exist?('go')
+until File.exist?('go')
+  sleep 0.02
+end
 threads = (1..4).map { |number| Thread.new { (0...100_000).sum { |it| it % number } } }.map(&:value)
 printed = `ruby -e 'print 6 * 7'`
 system('ruby', '-e', 'exit 5')
 system_code = $?.exitstatus
-File.write('result.new', [threads, printed, system_code, ENV.keys.grep(/RUBYOPT|RUBY_DEBUG/)].inspect)
+Process.wait(fork { sleep 1.5; exit! 9 }) # FORK
+File.write('result.new', [threads, printed, system_code, $?.exitstatus, ENV.keys.grep(/RUBYOPT|RUBY_DEBUG/)].inspect)
 File.rename('result.new', 'result')
 ";
     let Some(stage) = ScenarioSandbox::with("rdbg", "waits.rb", WAITS) else { return };
-    stage.json(&["debug", "launch", "waits.rb"]);
-    stage.json(&["debug", "stop", "--detach"]);
-    stage.sandbox.write("go", "");
-    let result = stage.sandbox.path("result");
-    let text = eventually("its children have run", || std::fs::read_to_string(&result).ok());
-    assert_eq!(text, r#"[[0, 50000, 99999, 150000], "42", 5, []]"#);
-    stage.nothing_is_left();
+    stage.breaks("FORK");
+    for stops in [false, true] {
+        let wait: &[&str] = if stops { &["--break", "waits.rb:2", "--wait", "100"] } else { &[] };
+        let launched = stage.json(&[&["debug", "launch", "waits.rb"], wait].concat());
+        assert_eq!(launched["stopped"] == true, stops, "{launched:#}");
+        let stopped = stage.json(&["debug", "stop", "--detach"]);
+        assert!(stopped["message"].is_null(), "{stopped:#}");
+        stage.sandbox.write("go", "");
+        let result = stage.sandbox.path("result");
+        let text = eventually("its children have run", || std::fs::read_to_string(&result).ok());
+        assert_eq!(text, r#"[[0, 50000, 99999, 150000], "42", 5, 9, []]"#);
+        stage.nothing_is_left();
+        std::fs::remove_file(result).unwrap();
+        std::fs::remove_file(stage.sandbox.path("go")).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! Debug sessions outlive front ends and, where their runtime allows it, supervisors; and they follow the window.
 
 mod detached_programs;
+mod detached_ruby;
 mod front_end_exit;
 mod neutral_attach;
 mod session_secrets;
