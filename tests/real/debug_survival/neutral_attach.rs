@@ -1,4 +1,5 @@
-//! A program that is attached to, stopped and detached from ends as without that: same output, same exit code.
+//! A program that is attached to with breakpoints, stopped and detached from before them ends as without that: same output, same
+//! exit code.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -18,7 +19,7 @@ const NATIVE: &str = r#"
 static long total[4];
 
 static void *count(void *at) {
-  for (long n = 0; n < 1000000; n++) total[(long)at] += n % 7;
+  for (long n = 0; n < 1000000; n++) total[(long)at] += n % 7; // BREAK
   return 0;
 }
 
@@ -28,7 +29,7 @@ int main(void) {
   for (long i = 0; i < 4; i++) pthread_create(&threads[i], 0, count, (void *)i);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
   int status;
-  pid_t child = fork();
+  pid_t child = fork(); // BREAK
   if (!child) _exit(9);
   waitpid(child, &status, 0);
   printf("%ld %ld %d\n", total[0], total[3], WEXITSTATUS(status));
@@ -62,11 +63,11 @@ func main() {
 		go func(at int) {
 			defer all.Done()
 			for n := 0; n < 1000000; n++ {
-				total[at] += n % 7
+				total[at] += n % 7 // BREAK
 			}
 		}(at)
 	}
-	all.Wait()
+	all.Wait() // BREAK
 	out, err := exec.Command("sh", "-c", "echo 42; exit 5").Output()
 	fmt.Println(total, string(out), err)
 	os.Exit(7)
@@ -86,14 +87,14 @@ total = [0] * 4
 
 def count(at):
     for number in range(20000):
-        total[at] += number % 7
+        total[at] += number % 7  # BREAK
 
 threads = [threading.Thread(target=count, args=(at,)) for at in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-child = os.fork()
+child = os.fork()  # BREAK
 if child == 0:
     os._exit(9)
 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -123,7 +124,7 @@ const count = (at) => new Promise((counted) => {
 async function run() {
   const total = await Promise.all([0, 1, 2, 3].map(count));
   const child = spawnSync(process.execPath, ['-e', 'console.log(6 * 7); process.exit(5)']);
-  const late = await import('./late.mjs');
+  const late = await import('./late.mjs'); // BREAK
   console.log(total, String(child.stdout), child.status, late.text, alive.threadId > 0);
   process.exit(7);
 }
@@ -161,6 +162,7 @@ fn run(sandbox: &Sandbox, program: &[&Path], adapter: Option<&str>) -> Output {
     sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
     std::fs::remove_file(sandbox.path("go")).unwrap();
+    let _ = std::fs::remove_file(sandbox.path("up"));
     output
 }
 
@@ -173,7 +175,11 @@ fn without_inspector_lines(mut output: Output) -> Output {
     output
 }
 
-fn ends_as_without_a_debugger(sandbox: &Sandbox, program: &[&Path], adapter: &str) {
+fn ends_as_without_a_debugger(sandbox: &Sandbox, source: &str, program: &[&Path], adapter: &str) {
+    let text = std::fs::read_to_string(sandbox.path(source)).unwrap();
+    for (at, _) in text.lines().enumerate().filter(|(_, line)| line.ends_with("BREAK")) {
+        sandbox.json(&["break", "set", &format!("{source}:{}", at + 1)]);
+    }
     let alone = run(sandbox, program, None);
     assert_eq!(alone.status.code(), Some(7), "{alone:?}");
     assert_eq!(without_inspector_lines(run(sandbox, program, Some(adapter))), alone, "{adapter}");
@@ -191,7 +197,7 @@ fn native_program_ends_as_before(adapter: &str) {
     assert!(
         Command::new("cc").args(["-g", "-O0", "-pthread", "-o"]).args([&program, &source]).status().unwrap().success()
     );
-    ends_as_without_a_debugger(&sandbox, &[&program], adapter);
+    ends_as_without_a_debugger(&sandbox, "threads.c", &[&program], adapter);
 }
 
 #[test]
@@ -219,7 +225,7 @@ fn a_go_program_ends_as_without_delve() {
     let mut build = Command::new("go");
     build.args(["build", "-gcflags=all=-N -l", "-o"]).arg(&program).arg("main.go").current_dir(&sandbox.workspace);
     assert!(build.status().unwrap().success());
-    ends_as_without_a_debugger(&sandbox, &[&program], "dlv");
+    ends_as_without_a_debugger(&sandbox, "main.go", &[&program], "dlv");
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn a_python_program_with_threads_and_children_ends_as_without_debugpy() {
     let Some(debugpy) = found("debugpy") else { return };
     let sandbox = Sandbox::with(&[("threads.py", PYTHON)]);
     let program = [debugpy.interpreter.unwrap(), sandbox.path("threads.py")];
-    ends_as_without_a_debugger(&sandbox, &[&program[0], &program[1]], "debugpy");
+    ends_as_without_a_debugger(&sandbox, "threads.py", &[&program[0], &program[1]], "debugpy");
 }
 
 #[test]
@@ -239,6 +245,6 @@ fn a_node_program_with_workers_hooks_and_children_ends_as_without_our_adapter() 
     for node in system.into_iter().chain(newer) {
         let late = "export const text = 'late';\n";
         let sandbox = Sandbox::with(&[("app.js", NODE), ("hooks.mjs", NODE_HOOKS), ("late.mjs", late)]);
-        ends_as_without_a_debugger(&sandbox, &[&node, &sandbox.path("app.js")], "node");
+        ends_as_without_a_debugger(&sandbox, "app.js", &[&node, &sandbox.path("app.js")], "node");
     }
 }
