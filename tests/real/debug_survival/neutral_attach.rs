@@ -168,7 +168,8 @@ fn run(sandbox: &Sandbox, program: &[&Path], adapter: Option<&str>) -> Output {
 
 /// Without what Node itself prints of its inspector.
 fn without_inspector_lines(mut output: Output) -> Output {
-    const LINES: [&str; 3] = ["Debugger listening on ", "Debugger attached.", "For help, see: https://nodejs.org/"];
+    const LINES: [&str; 4] =
+        ["Debugger listening on ", "Debugger attached.", "Debugger ending on ", "For help, see: https://nodejs.org/"];
     let errors = String::from_utf8(output.stderr).unwrap();
     let own = errors.split_inclusive('\n').filter(|line| !LINES.iter().any(|start| line.starts_with(start)));
     output.stderr = own.collect::<String>().into_bytes();
