@@ -29,10 +29,10 @@ pub fn type_name(value: &RemoteObject) -> String {
     }
 }
 
-/// The number in `Array(3)`, `Map(2)`.
+/// The number in `Array(3)`, `Map(2)`; 0 for a negative one.
 pub fn described_size(value: &RemoteObject) -> Option<i64> {
     let (_, size) = value.description.as_deref()?.strip_suffix(')')?.rsplit_once('(')?;
-    size.parse().ok()
+    size.parse().ok().map(|size: i64| size.max(0))
 }
 
 /// A text in single quotes, as JavaScript writes it.
@@ -150,6 +150,21 @@ mod tests {
     fn check(value: Value, text: &str, kind: &str) {
         let value: RemoteObject = serde_json::from_value(value).unwrap();
         assert_eq!((value_text(&value).as_str(), type_name(&value).as_str()), (text, kind));
+    }
+
+    #[test]
+    fn the_size_of_a_value_is_the_number_behind_its_class_and_never_negative() {
+        for (description, size) in [
+            ("Array(3)", Some(3)),
+            ("Map(0)", Some(0)),
+            ("Set(-9223372036854775808)", Some(0)),
+            ("Array(9223372036854775808)", None),
+            ("Array", None),
+            ("f(x)", None),
+        ] {
+            let value = serde_json::from_value(json!({"type": "object", "description": description})).unwrap();
+            assert_eq!(described_size(&value), size, "{description}");
+        }
     }
 
     #[test]

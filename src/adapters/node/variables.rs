@@ -118,7 +118,7 @@ impl NodeSession {
         start: i64,
         count: i64,
     ) -> Result<Vec<DapVariable>, RequestFailure> {
-        let size = self.call_by_value(container, COUNT_KEYS).await.unwrap_or(0);
+        let size = self.call_count(container, COUNT_KEYS).await.unwrap_or(0);
         if size <= count && start == 0 {
             let properties = self.get_properties(container, &container.object_id, false).await?;
             return Ok(self.property_variables(container, properties, true));
@@ -128,7 +128,7 @@ impl NodeSession {
         let page_id = page.object_id.ok_or("the page of properties is no object")?;
         let properties = self.get_properties(container, &page_id, false).await?;
         let mut variables = self.property_variables(container, properties, false);
-        let left = size - start - count;
+        let left = count_left(size, start, count);
         if left > 0 {
             let value = format!("{left} more properties");
             variables.push(DapVariable { name: "…".to_owned(), value, ..DapVariable::default() });
@@ -317,7 +317,7 @@ impl NodeSession {
         }
     }
 
-    async fn call_by_value(
+    async fn call_count(
         &self,
         container: &NodeContainer,
         function_declaration: &'static str,
@@ -329,7 +329,7 @@ impl NodeSession {
             ..CallFunction::default()
         };
         let result = self.isolate(container.isolate)?.call(&call).await?;
-        result.result.value.and_then(|value| value.as_i64()).ok_or_else(|| "it has no count".into())
+        read_count(&result.result).ok_or_else(|| "it has no count".into())
     }
 
     /// Gives a variable or a property the value of an expression.
@@ -371,5 +371,46 @@ impl NodeSession {
             kind: Some(type_name(value)),
             variables_reference: Some(reference).filter(|reference| *reference > 0),
         }
+    }
+}
+
+/// A count as the program gives it; 0 for a negative one.
+fn read_count(value: &RemoteObject) -> Option<i64> {
+    Some(value.value.as_ref()?.as_i64()?.max(0))
+}
+
+/// How many of `size` properties are behind a page.
+fn count_left(size: i64, start: i64, count: i64) -> i64 {
+    size.saturating_sub(start).saturating_sub(count).max(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_of_a_program_are_never_negative() {
+        for (value, count) in [
+            (json!(3), Some(3)),
+            (json!(-1), Some(0)),
+            (json!(i64::MIN), Some(0)),
+            (json!(i64::MAX), Some(i64::MAX)),
+            (json!(1.5), None),
+            (json!("3"), None),
+        ] {
+            let object = serde_json::from_value(json!({"type": "number", "value": value})).unwrap();
+            assert_eq!(read_count(&object), count, "{object:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_behind_a_page_is_counted_whatever_the_program_and_the_client_say() {
+        assert_eq!(count_left(10_005, 10_000, 3), 2);
+        assert_eq!(count_left(3, 0, MAX_PAGE), 0);
+        assert_eq!(count_left(i64::MIN, 1, MAX_PAGE), 0);
+        assert_eq!(count_left(i64::MAX, i64::MAX, MAX_PAGE), 0);
+        assert_eq!(count_left(i64::MAX, 0, 1), i64::MAX - 1);
     }
 }
