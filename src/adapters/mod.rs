@@ -56,12 +56,6 @@ mod launch_fields;
 mod launch_plan;
 mod listener_owner;
 mod log_message;
-#[allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "not every part of it is free of them yet"
-)]
 mod node;
 mod output_reader;
 mod request_failure;

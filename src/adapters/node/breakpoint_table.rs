@@ -95,7 +95,7 @@ impl BoundBreakpoint {
 impl NodeBreakpointTable {
     /// An id that no other breakpoint of the session has.
     pub fn next_id(&mut self) -> i64 {
-        self.last_id += 1;
+        self.last_id = self.last_id.saturating_add(1);
         self.last_id
     }
 
@@ -120,15 +120,12 @@ impl NodeBreakpointTable {
     pub fn forget_scripts(&mut self, isolate: i64) -> ForgottenBreakpoints {
         let mut forgotten = ForgottenBreakpoints::default();
         for entry in self.entries.values_mut() {
-            let bound = entry.bound.iter().filter(|bound| bound.isolate == isolate);
-            let (mut count, mut is_retired) = (0, false);
-            for bound in bound {
-                count += 1;
-                is_retired |= bound.is_retired;
-            }
-            let is_elsewhere = entry.bound.len() > count;
+            let is_here = |bound: &&BoundBreakpoint| bound.isolate == isolate;
+            let is_bound = entry.bound.iter().any(|bound| is_here(&bound));
+            let is_retired = entry.bound.iter().filter(is_here).any(|bound| bound.is_retired);
+            let is_elsewhere = entry.bound.iter().any(|bound| !is_here(&bound));
             entry.bound.retain(|bound| bound.isolate != isolate || (bound.script.is_none() && !bound.is_retired));
-            if let Some(before) = entry.place.filter(|_| count > 0 && !is_elsewhere) {
+            if let Some(before) = entry.place.filter(|_| is_bound && !is_elsewhere) {
                 (entry.place, entry.message) = (None, Some(NOT_LOADED.to_owned()));
                 forgotten.unbound.push((entry.id, before));
             }

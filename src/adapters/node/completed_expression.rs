@@ -54,22 +54,29 @@ struct JsToken {
     end: usize,
 }
 
+impl JsToken {
+    /// Its part of the text.
+    fn text<'a>(&self, text: &'a str) -> &'a str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
 /// What a text goes on with. `None`: no name, as in a text, behind a literal, or where one is declared.
 pub fn parse_completed(before: &str) -> Option<CompletedExpression<'_>> {
     let tokens = TokenReader::new(before).read_all()?;
     let (begun, tokens) = match tokens.split_last() {
         Some((last, others)) if last.kind == JsTokenKind::Word && last.end == before.len() => {
-            (&before[last.start..], others)
+            (last.text(before), others)
         }
-        _ => ("", &tokens[..]),
+        _ => ("", tokens.as_slice()),
     };
     let names = Some(CompletedExpression { receiver: None, begun });
     let Some((last, others)) = tokens.split_last() else { return names };
     // Statements may end without a semicolon.
-    let is_next_line = before[last.end..].contains('\n');
+    let is_next_line = before.get(last.end..).is_some_and(|rest| rest.contains('\n'));
     match last.kind {
         JsTokenKind::Dot => {
-            let receiver = before[operand_start(others, before)?..last.start].trim_end();
+            let receiver = before.get(operand_start(others, before)?..last.start)?.trim_end();
             Some(CompletedExpression { receiver: Some(receiver), begun })
         }
         JsTokenKind::Word | JsTokenKind::Literal if ends_operand(last, before) && !is_next_line => None,
@@ -79,46 +86,47 @@ pub fn parse_completed(before: &str) -> Option<CompletedExpression<'_>> {
 
 /// Where the operand begins that the tokens end in. `None`: they end in none.
 fn operand_start(tokens: &[JsToken], text: &str) -> Option<usize> {
-    let mut start = tokens.len();
-    loop {
-        let last = tokens[..start].last()?;
+    let mut tokens = tokens;
+    let first = loop {
+        let (last, others) = tokens.split_last()?;
         if !ends_operand(last, text) {
             return None;
         }
-        start = if last.kind == JsTokenKind::Close { find_open(tokens, start)? } else { start - 1 };
-        let Some(previous) = tokens[..start].last() else { break };
-        let is_suffix = last.kind == JsTokenKind::Close && ends_operand(previous, text);
+        let is_closed = last.kind == JsTokenKind::Close;
+        let (first, before) = if is_closed { find_open(tokens)? } else { (last, others) };
+        tokens = before;
+        let Some((previous, before)) = tokens.split_last() else { break first };
         match previous.kind {
-            JsTokenKind::Dot => start -= 1,
+            JsTokenKind::Dot => tokens = before,
             // A call or an index.
-            _ if is_suffix => {}
-            _ => break,
+            _ if is_closed && ends_operand(previous, text) => {}
+            _ => break first,
         }
-    }
-    let is_new = |token: &JsToken| &text[token.start..token.end] == "new";
-    start -= tokens[..start].iter().rev().take_while(|token| is_new(token)).count();
-    Some(tokens[start].start)
+    };
+    let news = tokens.iter().rev().take_while(|token| token.text(text) == "new");
+    Some(news.last().unwrap_or(first).start)
 }
 
-/// The place of the bracket that the last of the tokens before `end` closes.
-fn find_open(tokens: &[JsToken], end: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens[..end].iter().enumerate().rev() {
-        match token.kind {
-            JsTokenKind::Close | JsTokenKind::CloseBrace => depth += 1,
+/// The bracket that the last of the tokens closes, and the tokens before it.
+fn find_open(tokens: &[JsToken]) -> Option<(&JsToken, &[JsToken])> {
+    let (mut tokens, mut depth) = (tokens, 0_usize);
+    while let Some((last, others)) = tokens.split_last() {
+        match last.kind {
+            JsTokenKind::Close | JsTokenKind::CloseBrace => depth = depth.saturating_add(1),
             JsTokenKind::Open => depth = depth.checked_sub(1)?,
             _ => {}
         }
         if depth == 0 {
-            return Some(at);
+            return Some((last, others));
         }
+        tokens = others;
     }
     None
 }
 
 fn ends_operand(token: &JsToken, text: &str) -> bool {
     match token.kind {
-        JsTokenKind::Word => !KEYWORDS.contains(&&text[token.start..token.end]),
+        JsTokenKind::Word => !KEYWORDS.contains(&token.text(text)),
         JsTokenKind::Literal | JsTokenKind::Close => true,
         _ => false,
     }
@@ -138,16 +146,22 @@ impl<'a> TokenReader<'a> {
         TokenReader { text, at: 0, tokens: Vec::new(), open: Vec::new() }
     }
 
+    /// What has not been read yet.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
     /// `None`: the text ends in a literal or a comment.
     fn read_all(mut self) -> Option<Vec<JsToken>> {
-        while let Some(first) = self.text[self.at..].chars().next() {
+        while let Some(first) = self.rest().chars().next() {
             self.read_token(first)?;
         }
         Some(self.tokens)
     }
 
     fn read_token(&mut self, first: char) -> Option<()> {
-        let rest = &self.text[self.at..];
+        let rest = self.rest();
+        let behind = rest.strip_prefix(first).unwrap_or_default();
         let is_after_operand = self
             .tokens
             .last()
@@ -156,23 +170,23 @@ impl<'a> TokenReader<'a> {
         let (kind, length) = match first {
             c if c.is_whitespace() => return self.skip(c.len_utf8()),
             '/' if rest.starts_with("//") => return self.skip(rest.find('\n')?),
-            '/' if rest.starts_with("/*") => return self.skip(rest[2..].find("*/")? + 4),
+            '/' if rest.starts_with("/*") => return self.skip(comment_length(rest)?),
             '/' if !is_after_operand => (JsTokenKind::Literal, regex_length(rest)?),
             '"' | '\'' => (JsTokenKind::Literal, quoted_length(rest, first)?),
-            '`' => return self.read_template(self.tokens.len(), self.at, 1),
+            '`' => return self.read_template(self.tokens.len(), self.at),
             c if c.is_ascii_digit() => (JsTokenKind::Literal, number_length(rest)),
-            '.' if starts_number(&rest[1..]) => (JsTokenKind::Literal, number_length(rest)),
+            '.' if starts_number(behind) => (JsTokenKind::Literal, number_length(rest)),
             c if is_word_part(c) => (JsTokenKind::Word, word_length(rest)),
             '.' if rest.starts_with("...") => (JsTokenKind::Operator, 3),
             '.' => (JsTokenKind::Dot, 1),
             // `a?.5:b` has no dot.
-            '?' if rest.starts_with("?.") && !starts_number(&rest[2..]) => (JsTokenKind::Dot, 2),
+            '?' if behind.strip_prefix('.').is_some_and(|rest| !starts_number(rest)) => (JsTokenKind::Dot, 2),
             '(' | '[' | '{' => {
                 self.open.push(None);
                 (JsTokenKind::Open, 1)
             }
             ')' | ']' | '}' => match self.open.pop().flatten() {
-                Some(template) => return self.read_template(template, self.tokens[template].start, 1),
+                Some(template) => return self.read_template(template, self.tokens.get(template)?.start),
                 None if first == '}' => (JsTokenKind::CloseBrace, 1),
                 None => (JsTokenKind::Close, 1),
             },
@@ -183,38 +197,40 @@ impl<'a> TokenReader<'a> {
 
     /// Reads the text of a template to its end, or to its next expression. `first`: its token. What has been read of it
     /// before, is one token.
-    fn read_template(&mut self, first: usize, start: usize, skipped: usize) -> Option<()> {
+    fn read_template(&mut self, first: usize, start: usize) -> Option<()> {
         self.tokens.truncate(first);
-        let text = &self.text[self.at + skipped..];
         let mut escaped = false;
-        for (at, c) in text.char_indices() {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '`' => {
-                    self.at += skipped + at + 1;
-                    self.tokens.push(JsToken { kind: JsTokenKind::Literal, start, end: self.at });
-                    return Some(());
+        let mut text = self.rest().char_indices().skip(1).peekable();
+        while let Some((at, c)) = text.next() {
+            let (kind, length) = match c {
+                _ if escaped => {
+                    escaped = false;
+                    continue;
                 }
-                '$' if text[at..].starts_with("${") => {
+                '`' => (JsTokenKind::Literal, 1),
+                '$' if text.next_if(|(_, next)| *next == '{').is_some() => {
                     self.open.push(Some(first));
-                    self.at += skipped + at + 2;
-                    self.tokens.push(JsToken { kind: JsTokenKind::Open, start, end: self.at });
-                    return Some(());
+                    (JsTokenKind::Open, 2)
                 }
-                _ => {}
-            }
+                other => {
+                    escaped = other == '\\';
+                    continue;
+                }
+            };
+            self.at = self.at.saturating_add(at).saturating_add(length);
+            self.tokens.push(JsToken { kind, start, end: self.at });
+            return Some(());
         }
         None
     }
 
     fn push(&mut self, kind: JsTokenKind, start: usize, length: usize) -> Option<()> {
-        self.tokens.push(JsToken { kind, start, end: start + length });
+        self.tokens.push(JsToken { kind, start, end: start.saturating_add(length) });
         self.skip(length)
     }
 
     fn skip(&mut self, length: usize) -> Option<()> {
-        self.at += length;
+        self.at = self.at.saturating_add(length);
         Some(())
     }
 }
@@ -230,10 +246,14 @@ fn word_length(text: &str) -> usize {
 /// `1`, `1.5`, `0xff`, `1_000n`; in `1..toFixed()` the first dot is the number's.
 fn number_length(text: &str) -> usize {
     let whole = word_length(text);
-    match text[whole..].strip_prefix('.') {
-        Some(rest) => whole + 1 + word_length(rest),
-        None => whole,
-    }
+    let fraction = text.get(whole..).and_then(|rest| rest.strip_prefix('.'));
+    fraction.map_or(whole, |fraction| whole.saturating_add(1).saturating_add(word_length(fraction)))
+}
+
+/// With its stars and slashes. `None`: it does not end.
+fn comment_length(text: &str) -> Option<usize> {
+    let (content, _) = text.strip_prefix("/*")?.split_once("*/")?;
+    Some(content.len().saturating_add("/**/".len()))
 }
 
 /// With both quotes. `None`: it does not end.
@@ -244,7 +264,7 @@ fn quoted_length(text: &str, quote: char) -> Option<usize> {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             '\n' => return None,
-            c if c == quote => return Some(at + 1),
+            c if c == quote => return Some(at.saturating_add(1)),
             _ => {}
         }
     }
@@ -261,7 +281,10 @@ fn regex_length(text: &str) -> Option<usize> {
             '\n' => return None,
             '[' => in_class = true,
             ']' => in_class = false,
-            '/' if !in_class => return Some(at + 1 + word_length(&text[at + 1..])),
+            '/' if !in_class => {
+                let end = at.saturating_add(1);
+                return Some(end.saturating_add(word_length(text.get(end..)?)));
+            }
             _ => {}
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::frames::first_paused;
 use super::isolate::Isolate;
 use super::session::NodeSession;
@@ -130,7 +132,7 @@ impl NodeSession {
         let pause = self.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
         let pause = pause.ok_or("the thread has not stopped at an exception")?;
         let data = pause.event.data.clone().unwrap_or_default();
-        let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
+        let is_uncaught = data.get("uncaught").and_then(Value::as_bool).unwrap_or(false);
         let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| RequestFailure(cause.to_string()))?;
         let description = thrown.description.clone().unwrap_or_else(|| value_text(&thrown));
         let first = description.lines().next().unwrap_or_default();

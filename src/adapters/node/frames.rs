@@ -186,7 +186,7 @@ fn all_frames(pause: &IsolatePause) -> Vec<Result<FrameText, String>> {
         })
     });
     let mut frames: Vec<_> = live.collect();
-    let most = frames.len() + MAX_ASYNC_FRAMES;
+    let most = frames.len().saturating_add(MAX_ASYNC_FRAMES);
     let mut caller: Option<&StackTrace> = pause.event.async_stack_trace.as_ref();
     while let Some(trace) = caller.filter(|_| frames.len() < most) {
         if !trace.call_frames.is_empty() {

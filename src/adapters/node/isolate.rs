@@ -163,7 +163,7 @@ impl StepStart {
 impl IsolateState {
     /// The engine has paused.
     pub fn enter_pause(&mut self, event: PausedEvent) -> Arc<IsolatePause> {
-        self.last_pause += 1;
+        self.last_pause = self.last_pause.saturating_add(1);
         let pause = Arc::new(IsolatePause { number: self.last_pause, event });
         self.pause = Some(Arc::clone(&pause));
         pause

@@ -80,7 +80,7 @@ impl IsolateEvents {
     }
 
     fn next_isolate(&self) -> i64 {
-        self.last_isolate.fetch_add(1, Ordering::Relaxed) + 1
+        self.last_isolate.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 }
 

@@ -20,17 +20,17 @@ pub fn count_entries(map: &[u8]) -> usize {
                 let mut mappings = 0_usize;
                 while let Some(inside) = bytes.next().filter(|inside| *inside != b'"') {
                     match inside {
-                        b',' | b';' => mappings += 1,
+                        b',' | b';' => mappings = mappings.saturating_add(1),
                         // Any of these can be an escaped separator.
-                        b'\\' => mappings += usize::from(bytes.next() == Some(b'u')),
+                        b'\\' => mappings = mappings.saturating_add(usize::from(bytes.next() == Some(b'u'))),
                         _ => {}
                     }
                 }
-                entries += if is_value { mappings } else { 0 };
+                entries = entries.saturating_add(if is_value { mappings } else { 0 });
                 is_value = false;
             }
             b':' => is_value = true,
-            b',' | b'[' | b'{' => (entries, is_value) = (entries + 1, false),
+            b',' | b'[' | b'{' => (entries, is_value) = (entries.saturating_add(1), false),
             _ => {}
         }
     }

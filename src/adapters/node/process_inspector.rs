@@ -149,7 +149,7 @@ fn parse_inspector_port(words: &[OsString], options: Option<&OsStr>) -> u16 {
     words.extend(options.split_whitespace().map(str::to_owned));
     let value = words.iter().enumerate().find_map(|(at, word)| {
         let rest = PORT_OPTIONS.iter().find_map(|option| word.strip_prefix(option))?;
-        if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+        if rest.is_empty() { words.get(at.saturating_add(1)).map(String::as_str) } else { rest.strip_prefix('=') }
     });
     let port = value.and_then(|value| value.rsplit(':').next()?.parse().ok());
     port.unwrap_or(DEFAULT_PORT)

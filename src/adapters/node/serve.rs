@@ -8,6 +8,7 @@
 //! that need no order and may take as long as the program does: these run beside.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 
 use super::attach_target::{attach_error, find_target};
 use super::connection::{InspectorAddress, process_name};
@@ -340,11 +341,11 @@ impl NodeConversation {
     /// Sends what is left of the output, until its streams have ended. A daemon of the program may keep them open: then until it
     /// prints nothing for a moment, or for [`LAST_OUTPUT_LIMIT`]. Returns the request by which the client leaves meanwhile.
     async fn send_last_output(&mut self, program: &NodeProgram, inbox: &mut DapInbox) -> Option<IncomingRequest> {
-        let limit = Instant::now() + LAST_OUTPUT_LIMIT;
+        let mut limit = pin!(sleep(LAST_OUTPUT_LIMIT));
         loop {
             tokio::select! {
                 biased; // what has been read is sent
-                () = sleep_until(limit) => return None,
+                () = &mut limit => return None,
                 incoming = inbox.next() => match incoming {
                     Some(DapIncoming::Request(request)) => match request.command.as_str() {
                         "disconnect" | "terminate" => return Some(request),

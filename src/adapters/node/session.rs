@@ -58,6 +58,14 @@ struct ValueTable {
     sources: Vec<SourceOrigin>,
 }
 
+impl ValueTable {
+    /// An id that no other frame or value of the session has.
+    fn next_id(&mut self) -> i64 {
+        self.last_id = self.last_id.saturating_add(1);
+        self.last_id
+    }
+}
+
 /// A frame of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeFrame {
@@ -183,8 +191,7 @@ impl NodeSession {
     /// The id of a frame.
     pub fn frame_id(&self, frame: NodeFrame) -> i64 {
         let mut values = lock(&self.values);
-        values.last_id += 1;
-        let id = values.last_id;
+        let id = values.next_id();
         values.frames.insert(id, frame);
         id
     }
@@ -209,8 +216,7 @@ impl NodeSession {
         if values.containers.len() >= MAX_CONTAINERS {
             return 0;
         }
-        values.last_id += 1;
-        let id = values.last_id;
+        let id = values.next_id();
         values.containers.insert(id, container);
         id
     }
@@ -231,11 +237,12 @@ impl NodeSession {
     /// A reference to the text of a source without a file.
     pub fn source_reference(&self, origin: SourceOrigin) -> i64 {
         let mut values = lock(&self.values);
-        let at = values.sources.iter().position(|known| *known == origin).unwrap_or_else(|| {
+        let known = values.sources.iter().position(|known| *known == origin);
+        let at = known.unwrap_or(values.sources.len());
+        if known.is_none() {
             values.sources.push(origin);
-            values.sources.len() - 1
-        });
-        at as i64 + 1
+        }
+        (at as i64).saturating_add(1)
     }
 
     /// Where the text of a source comes from.

@@ -290,7 +290,7 @@ impl NodeSession {
                 if !reached.insert(found.id) {
                     continue;
                 }
-                found.hit_count += 1;
+                found.hit_count = found.hit_count.saturating_add(1);
                 if found.wanted.hits.is_none_or(|hits| hits.is_met(found.hit_count)) {
                     stopping.push(found.id);
                 }
@@ -322,7 +322,7 @@ impl NodeSession {
     /// Steps once more, unless it has often enough.
     async fn step_on(&self, isolate: &Isolate, kind: StepKind) -> Result<bool, RequestFailure> {
         let steps = isolate.with_state(|state| {
-            state.steps_without_source += 1;
+            state.steps_without_source = state.steps_without_source.saturating_add(1);
             state.steps_without_source
         });
         if steps > MAX_STEPS_WITHOUT_SOURCE {

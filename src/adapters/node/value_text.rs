@@ -53,7 +53,7 @@ pub fn quote(text: &str) -> String {
 }
 
 fn clip_text(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
+    text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text)
 }
 
 /// `ƒ name(args)`, `class Name`.
@@ -67,8 +67,8 @@ fn function_text(description: &str) -> String {
         None => ("ƒ", head),
     };
     let rest = rest.strip_prefix("function").unwrap_or(rest).trim_start();
-    let end = rest.find(" {").or(rest.find('{')).unwrap_or(rest.len());
-    format!("{prefix} {}", rest[..end].trim())
+    let before_body = rest.split_once(" {").or(rest.split_once('{')).map_or(rest, |(before, _)| before);
+    format!("{prefix} {}", before_body.trim())
 }
 
 fn description_text(subtype: Option<&str>, description: Option<&str>) -> String {

@@ -122,7 +122,7 @@ impl NodeSession {
     fn count_hit(&self, id: i64) -> bool {
         self.with_data_breakpoints(|table| {
             let Some(entry) = table.entries.iter_mut().find(|entry| entry.id == id) else { return false };
-            entry.hit_count += 1;
+            entry.hit_count = entry.hit_count.saturating_add(1);
             entry.hits.is_none_or(|hits| hits.is_met(entry.hit_count))
         })
     }
