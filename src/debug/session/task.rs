@@ -33,6 +33,8 @@ const MAX_TARGETS: usize = 4096;
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
+/// How long an adapter may take to list its threads once it has refused to resume one: the refusal waits for that.
+const THREAD_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program of a session: how it is started, and connected to.
 pub struct SessionProgram {
@@ -343,7 +345,7 @@ async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thr
     if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
         let client = shared.client(target).filter(|_| matches!(outcome, Err(DapError::Refused { .. })));
         let is_gone = match client {
-            Some(client) => is_thread_gone(&client, thread, shared.request_timeout).await,
+            Some(client) => is_thread_gone(&client, thread).await,
             None => false,
         };
         let refused = if is_gone { TargetInput::RefusedWithoutThread(thread) } else { TargetInput::Refused };
@@ -354,8 +356,8 @@ async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thr
 
 /// Whether the adapter lists threads, and not this one: why it has refused to resume it. Its event may be behind its response, or
 /// not come at all.
-async fn is_thread_gone(client: &DapClient, thread: i64, deadline: Duration) -> bool {
-    let listed = client.request(&ThreadsArguments {}, deadline).await.unwrap_or_default().threads;
+async fn is_thread_gone(client: &DapClient, thread: i64) -> bool {
+    let listed = client.request(&ThreadsArguments {}, THREAD_LOOK_TIMEOUT).await.unwrap_or_default().threads;
     !listed.is_empty() && listed.iter().all(|it| it.id != thread)
 }
 

@@ -224,7 +224,10 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
     let stops: Vec<_> = snapshot.stops().into_iter().map(|(_, stop)| (stop.thread_id, stop.kind)).collect();
     assert_eq!(stops, [(Some(1), StopKind::BreakpointHit), (Some(2), StopKind::Exception)]);
     let stepped = async {
-        assert_eq!(adapter.requested("stepIn").await.read_arguments::<StepInArguments>().unwrap().thread_id, 2)
+        assert_eq!(adapter.requested("stepIn").await.read_arguments::<StepInArguments>().unwrap().thread_id, 2);
+        // The session looks whether the thread is gone.
+        let threads = json!({"threads": [{"id": 1, "name": "one"}, {"id": 2, "name": "two"}]});
+        adapter.requested("threads").await.respond(&threads);
     };
     let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some((0, 2))), stepped);
     assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));

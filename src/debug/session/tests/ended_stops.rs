@@ -71,6 +71,21 @@ async fn a_resume_that_is_refused_for_another_reason_leaves_the_stop() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_refused_resume_is_reported_soon_though_the_adapter_does_not_list_its_threads() {
+    let (scene, mut adapter) = stopped_in(7).await;
+    let began = tokio::time::Instant::now();
+    let script = async {
+        adapter.requested("next").await.respond_error(ErrorResponse::new("not now"));
+        adapter.requested("threads").await
+    };
+    let (resumed, unanswered) = tokio::join!(scene.session.resume(Resume::Over, None), script);
+    assert!(resumed.unwrap_err().to_string().contains("not now"));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(scene.session.snapshot().run_state(), RunState::Stopped);
+    drop(unanswered);
+}
+
 #[tokio::test]
 async fn a_stop_that_is_looked_into_while_its_thread_exits_is_not_published() {
     let (scene, mut adapter) = Scene::running().await;
