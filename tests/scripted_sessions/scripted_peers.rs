@@ -103,9 +103,12 @@ where
 }
 
 fn assert_quick(total: &SessionOutcome) {
+    // One session need not have all of them.
+    let is_one_session = env::var_os("DEVTETHER_SCRIPTED_SEED").is_some();
     for command in QUICK {
         let outcome = total.commands.get(command).copied().unwrap_or_default();
-        assert!(outcome.requests > 0 && outcome.slowest <= QUICK_LIMIT, "{command}: {outcome:?}");
+        let is_checked = is_one_session || outcome.requests > 0;
+        assert!(is_checked && outcome.slowest <= QUICK_LIMIT, "{command}: {outcome:?}");
     }
 }
 
