@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use globset::Glob;
 
 use super::connection::InspectorAddress;
-use super::isolate::IsolateHost;
+use super::isolate_host::IsolateHost;
 use super::launch_arguments::{NodeAttach, NodeAttachPlace, websocket_address};
 use super::process_inspector::find_process_inspector;
 use super::web_files::plain_url;

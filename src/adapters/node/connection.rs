@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::isolate::{Isolate, IsolateHost};
+use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
+use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
 use super::session::NodeSession;
 use super::stops::BEFORE_SCRIPT;

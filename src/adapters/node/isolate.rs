@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::isolate_events::ConnectionEvents;
+use super::isolate_host::IsolateHost;
 use super::lane::Lane;
 use super::scripts::ScriptTable;
 use super::source_maps::ScriptMap;
@@ -32,20 +33,6 @@ pub struct Isolate {
     /// Its events, its moves, its breakpoints.
     pub lane: Lane,
     pub state: Mutex<IsolateState>,
-}
-
-/// Where an isolate runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IsolateHost {
-    Node,
-    /// A page, or a frame of it with a process of its own, by the id of the frame.
-    Document {
-        frame: String,
-    },
-    /// A worker of a page.
-    WebWorker,
-    /// It answers only once it runs.
-    ServiceWorker,
 }
 
 /// What changes of an isolate.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::mpsc;
 
-use super::isolate::IsolateHost;
+use super::isolate_host::IsolateHost;
 use crate::cdp::debugger::{AttachedToWorker, DetachedFromWorker, ReceivedMessageFromWorker, RunIfWaitingForDebugger};
 use crate::cdp::events::{AttachedToTarget, DetachedFromTarget};
 use crate::cdp::{CdpClient, CdpEvent, CdpSession, FlatSession, WorkerSession};

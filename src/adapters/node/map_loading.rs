@@ -10,7 +10,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
-use super::isolate::{Isolate, IsolateHost};
+use super::isolate::Isolate;
+use super::isolate_host::IsolateHost;
 use super::map_size::MAX_ALL_ENTRIES;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;

@@ -11,7 +11,7 @@
 //! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
-//! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
+//! | `isolate`, `isolate_host`, `isolate_events` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
 //! | `lane` | what is done one after the other, for each isolate beside all others |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `release` | leaves a process so that nothing of it waits for us |
@@ -44,6 +44,7 @@ mod evaluation;
 mod frames;
 mod isolate;
 mod isolate_events;
+mod isolate_host;
 mod lane;
 mod launch_arguments;
 mod map_loading;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::isolate::{Isolate, IsolateHost};
+use super::isolate::Isolate;
+use super::isolate_host::IsolateHost;
 use super::session::NodeSession;
 use crate::cdp::debugger::EvaluateInGlobalScope;
 

@@ -13,7 +13,7 @@ use futures_util::future::select_ok;
 use rustix::process::Signal;
 
 use super::connection::{InspectorAddress, process_name};
-use super::isolate::IsolateHost;
+use super::isolate_host::IsolateHost;
 use crate::cdp::{Endpoint, discover_endpoint, list_targets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Process};

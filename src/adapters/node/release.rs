@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::isolate::Isolate;
 use super::session::NodeSession;
@@ -64,17 +64,16 @@ impl NodeSession {
     }
 
     /// A main thread that is paused runs on when its last client has left.
-    async fn leave_process(&self, process: &Arc<Isolate>) {
+    async fn leave_process(&self, process: &Isolate) {
         self.release_workers(process).await;
+        let Some(client) = &process.client else { return };
         if !process.is_web() {
             // Workers that were made before start now, and wait for us: each is told to run as it says so.
-            sleep(WORKER_START).await;
+            let _ = timeout(WORKER_START, client.wait_closed()).await;
         }
-        process.connection.close();
-        if let Some(client) = &process.client {
-            // It is closed all the same, by the task that drives it.
-            let _ = timeout(CLOSE_TIMEOUT, client.wait_closed()).await;
-        }
+        client.close();
+        // It is closed all the same, by the task that drives it.
+        let _ = timeout(CLOSE_TIMEOUT, client.wait_closed()).await;
     }
 
     /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.

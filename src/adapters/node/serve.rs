@@ -20,8 +20,9 @@ use tokio::time::sleep;
 
 use super::attach_target::{attach_error, find_target};
 use super::connection::{InspectorAddress, process_name};
-use super::isolate::{Isolate, IsolateHost};
+use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
+use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
 use super::module_announcements::announcing_script;
