@@ -113,8 +113,7 @@ async fn release_worker(worker: &CdpSession) {
     let _ = worker.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
 }
 
-/// What is left of its code stops nowhere. One that was started already is not told to start: Node 20 aborts when it is told
-/// while it ends.
+/// What is left of its code stops nowhere. Only one that was not started yet is told to start.
 async fn let_worker_end(worker: &Isolate) {
     let session = &worker.session;
     // Each fails when it has ended.

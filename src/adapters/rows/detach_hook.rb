@@ -77,8 +77,7 @@
       raise ::DEBUGGER__::UI_ServerBase::Terminate
     end
 
-    # Nothing stops from now on. The trace point of a line is disabled later: Ruby 3.1 frees it at once, and crashes where a thread
-    # has stopped at the same line for another reason.
+    # Nothing stops from now on. Lines are still traced until no thread is in a stop: Ruby 3.1 would free what the stop uses.
     def leave_program
       @has_left = true
       breakpoints = @session.instance_variable_get(:@bps)
