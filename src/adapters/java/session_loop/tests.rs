@@ -344,6 +344,7 @@ fn arguments_of(command: &str) -> Value {
         "setExceptionBreakpoints" => json!({"filters": ["caught"]}),
         "captureEvents" => json!({"kinds": ["classPrepare"]}),
         "variables" => json!({"variablesReference": 1}),
+        "threads" | "configurationDone" => json!({}),
         "scopes" | "stepInTargets" | "restartFrame" => json!({"frameId": 1}),
         _ => json!({"threadId": 1}),
     }
