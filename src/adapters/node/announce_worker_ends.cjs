@@ -12,7 +12,7 @@ function announceWorkerEnds(require, report) {
     }
 
     const { terminate } = Worker.prototype;
-    // What a worker runs after its end was requested is nothing.
+    // Announced after it: from then on the worker runs no code.
     const announcing = function () {
         const thread = this.threadId;
         const ended = terminate.apply(this, arguments);

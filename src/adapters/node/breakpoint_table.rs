@@ -86,8 +86,9 @@ impl BoundBreakpoint {
         BoundBreakpoint { isolate, engine_id, script: None, is_retired: false, made_in: None }
     }
 
-    /// Whether the engine has it at the wanted line of the URL, which may be a line of compiled text, or in the wanted function.
-    pub fn is_by_wanted_line(&self) -> bool {
+    /// Whether the engine has it where the client wants it, by no source map: in the function, or at the line of the URL, which
+    /// may be of compiled text.
+    pub fn is_unmapped(&self) -> bool {
         self.script.is_none() && self.made_in.is_none() && !self.is_retired
     }
 }

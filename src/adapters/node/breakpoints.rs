@@ -20,7 +20,7 @@ use super::breakpoint_table::{
     BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
 };
 use super::isolate::Isolate;
-use super::lane::wait_for_all;
+use super::lane::{LANES_TIMEOUT, wait_for_all};
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::ScriptMap;
@@ -31,8 +31,6 @@ use crate::cdp::debugger::{
 };
 use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
-/// How long all isolates may take to bind breakpoints before the client is answered.
-const BIND_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long all of them are waited for where one has bound them already.
 const PROMPT_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long an isolate may take to compile a condition.
@@ -92,7 +90,7 @@ impl NodeSession {
         Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
     }
 
-    /// Has all isolates take up a change, within [`BIND_TIMEOUT`]; one that answers later reports what it has bound.
+    /// Has all isolates take up a change, within [`LANES_TIMEOUT`]; one that answers later reports what it has bound.
     async fn apply_change(self: &Arc<NodeSession>, change: BreakpointChange) {
         let change = Arc::new(change);
         let isolates = self.isolates().into_iter().filter(|isolate| !isolate.is_unprepared());
@@ -100,7 +98,7 @@ impl NodeSession {
             let (session, own, change) = (Arc::clone(self), Arc::clone(&isolate), Arc::clone(&change));
             isolate.lane.request(async move { session.apply_in_isolate(&own, &change).await })
         });
-        let mut binding = pin!(wait_for_all(binding, BIND_TIMEOUT));
+        let mut binding = pin!(wait_for_all(binding));
         let mut bound = timeout(PROMPT_TIMEOUT, &mut binding).await.ok();
         // One that is busy delays no answer where another one has bound them all.
         if bound.is_none() && !self.with_breakpoints(|breakpoints| change.is_bound_in(breakpoints)) {
@@ -108,7 +106,7 @@ impl NodeSession {
         }
         change.is_answered.store(true, Ordering::Release);
         if bound.flatten().is_none() {
-            let late = format!("a thread has not answered within {BIND_TIMEOUT:?}: it is set there once it does");
+            let late = format!("a thread has not answered within {LANES_TIMEOUT:?}: it is set there once it does");
             self.with_breakpoints(|breakpoints| {
                 for id in &change.added {
                     if let Some(entry) = breakpoints.entries.get_mut(id) {
@@ -186,7 +184,7 @@ impl NodeSession {
     async fn bind(&self, isolate: &Isolate, id: i64) {
         let entry = self.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
         let Some(entry) = entry else { return };
-        let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_by_wanted_line());
+        let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_unmapped());
         match &entry.wanted.place {
             NodeBreakpointPlace::Line { path, file, line, column } => {
                 let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
@@ -366,7 +364,7 @@ impl NodeSession {
 
     /// The program may have reached it already: it stays known.
     async fn retire_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
-        let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_by_wanted_line();
+        let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_unmapped();
         let retired: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
             let bound =
                 breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();

@@ -29,11 +29,11 @@ if (announcements && isMainThread && inspector.url() === undefined) {
         announceInspector();
         if (process.env.DEVTETHER_INSPECT_CHILDREN === "0") delete process.env.DEVTETHER_INSPECTORS;
         inspector.waitForDebugger();
-        announceMapsOfModules(require, report);
+        announceMaps(require, report);
         announceWorkerEnds(require, report);
     } catch {
         if (isOpen) inspector.close();
     }
 } else if (announcements && !isMainThread) {
-    announceMapsOfModules(require, report);
+    announceMaps(require, report);
 }

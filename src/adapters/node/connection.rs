@@ -83,8 +83,7 @@ impl NodeSession {
             name: address.name.clone(),
             host: address.host.clone(),
             worker_thread: None,
-            session: CdpSession::Own(client.clone()),
-            client: Some(client),
+            session: CdpSession::Own(client),
             connection: Arc::clone(&connection),
             lane: Lane::start(tasks),
             state: Mutex::default(),
@@ -125,8 +124,8 @@ impl NodeSession {
     pub fn add_child(self: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
         let (name, worker_thread) = (self.child_name(&child), worker_thread(&child.title));
         let StartedChild { isolate: id, session, connection, host, .. } = child;
-        let (lane, client, state) = (Lane::start(tasks), None, Mutex::default());
-        let isolate = Arc::new(Isolate { id, name, host, worker_thread, session, client, connection, lane, state });
+        let (lane, state) = (Lane::start(tasks), Mutex::default());
+        let isolate = Arc::new(Isolate { id, name, host, worker_thread, session, connection, lane, state });
         self.add_isolate(Arc::clone(&isolate));
         let (session, added) = (Arc::clone(self), Arc::clone(&isolate));
         isolate.lane.add(async move {
@@ -205,7 +204,7 @@ impl NodeSession {
     }
 
     /// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
-    pub async fn start_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
+    async fn start_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
         if !self.with_settings(|settings| settings.is_configured) {
             return Ok(());
         }
@@ -222,11 +221,20 @@ impl NodeSession {
         Ok(())
     }
 
+    /// Starts an isolate once its lane has done what was added before. `None`: the session has ended.
+    pub fn request_start(
+        self: &Arc<NodeSession>,
+        isolate: &Arc<Isolate>,
+    ) -> impl Future<Output = Option<Result<(), RequestFailure>>> + use<> {
+        let (session, own) = (Arc::clone(self), Arc::clone(isolate));
+        isolate.lane.request(async move { session.start_isolate(&own).await })
+    }
+
     /// Sends a started process the request to run again and again for a while. One that it gets before it waits for its
     /// debugger is lost; one that it gets later has no effect.
     pub async fn repeat_start(&self, isolate: &Isolate) {
         let is_started = isolate.with_state(|state| state.is_started);
-        if !is_started || isolate.client.is_none() || isolate.host != IsolateHost::Node {
+        if !is_started || !isolate.is_main() || isolate.host != IsolateHost::Node {
             return;
         }
         for delay in START_REPEATS {
@@ -251,7 +259,7 @@ impl NodeSession {
 async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {
     if !isolate.is_web() {
         // A worker that waited for us could not be told that we leave: its parent joins it, and passes nothing on.
-        if isolate.client.is_some() {
+        if isolate.is_main() {
             // Unknown to old versions: the process is then let go when it exits.
             let _ = isolate.call(&EnableNodeRuntime {}).await;
             let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;

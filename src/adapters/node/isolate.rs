@@ -11,7 +11,7 @@ use super::lane::Lane;
 use super::scripts::ScriptTable;
 use super::source_maps::ScriptMap;
 use crate::cdp::debugger::PausedEvent;
-use crate::cdp::{CdpClient, CdpCommand, CdpError, CdpSession};
+use crate::cdp::{CdpCommand, CdpError, CdpSession};
 use crate::sync::lock;
 
 /// How long an inspector may take to answer.
@@ -26,8 +26,6 @@ pub struct Isolate {
     /// Of a worker of Node: its `threadId`.
     pub worker_thread: Option<u64>,
     pub session: CdpSession,
-    /// Of the main thread of a process, or of a page: its connection, which its workers and frames share.
-    pub client: Option<CdpClient>,
     /// That of its process, or its page.
     pub connection: Arc<ConnectionEvents>,
     /// Its events, its moves, its breakpoints.
@@ -121,6 +119,11 @@ impl Isolate {
     /// Reads or changes what changes.
     pub fn with_state<T>(&self, access: impl FnOnce(&mut IsolateState) -> T) -> T {
         access(&mut lock(&self.state))
+    }
+
+    /// Whether it is the main thread of a process, or a page: its workers and frames share its connection.
+    pub fn is_main(&self) -> bool {
+        self.id == self.connection.isolate
     }
 
     /// Whether it runs in a browser.

@@ -107,6 +107,13 @@ impl ConnectionEvents {
         }
     }
 
+    /// Resolves when the connection has ended.
+    pub async fn wait_closed(&self) {
+        if let Some(client) = self.client.get() {
+            client.wait_closed().await;
+        }
+    }
+
     /// The sessions of the workers and frames that have not ended.
     pub fn child_sessions(&self) -> Vec<CdpSession> {
         lock(&self.children).values().map(|(_, session)| session.clone()).collect()
@@ -285,7 +292,6 @@ mod tests {
                 host: IsolateHost::Node,
                 worker_thread: None,
                 session,
-                client: Some(client.clone()),
                 connection: Arc::clone(&connection),
                 lane: Lane::start(&tasks),
                 state: Mutex::default(),

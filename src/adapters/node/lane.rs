@@ -1,5 +1,5 @@
-//! Work that is done one after the other, beside everything else: each isolate has a lane for its events, its moves and its
-//! breakpoints, so that one that does not answer delays no other; the requests of the client have one, too.
+//! Queues of work, each done in its order and concurrently with the others: each isolate has a lane for its events, its moves
+//! and its breakpoints, so that one that does not answer delays no other; the requests of the client have one, too.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,8 @@ use tokio::time::timeout;
 
 use crate::sync::lock;
 
+/// How long a response waits for what the lanes of all isolates do; one that is later still does it.
+pub const LANES_TIMEOUT: Duration = Duration::from_secs(3);
 /// How much work of a lane may wait.
 const MAX_WAITING: usize = 100_000;
 
@@ -72,12 +74,9 @@ impl SessionTasks {
     }
 }
 
-/// Waits for the results of work in several lanes, within `deadline`. `None`: at least one has not come.
-pub async fn wait_for_all<T>(
-    requested: impl IntoIterator<Item = impl Future<Output = Option<T>>>,
-    deadline: Duration,
-) -> Option<Vec<T>> {
-    let results = timeout(deadline, join_all(requested)).await.ok()?;
+/// Waits for the results of work in several lanes, within [`LANES_TIMEOUT`]. `None`: at least one has not come.
+pub async fn wait_for_all<T>(requested: impl IntoIterator<Item = impl Future<Output = Option<T>>>) -> Option<Vec<T>> {
+    let results = timeout(LANES_TIMEOUT, join_all(requested)).await.ok()?;
     Some(results.into_iter().flatten().collect())
 }
 
@@ -91,15 +90,14 @@ mod tests {
         let (blocked, free) = (Lane::start(&tasks), Lane::start(&tasks));
         blocked.add(std::future::pending()).unwrap();
         let after = blocked.request(async { 1 });
-        let (results, record) = (Arc::new(Mutex::new(Vec::new())), Mutex::default());
+        let results = Arc::new(Mutex::new(Vec::new()));
         for number in 0..10 {
             let results = Arc::clone(&results);
             free.add(async move { lock(&results).push(number) }).unwrap();
         }
         assert_eq!(free.request(async { 2 }).await, Some(2));
-        *lock(&record) = lock(&results).clone();
-        assert_eq!(*lock(&record), (0..10).collect::<Vec<i32>>());
-        assert_eq!(wait_for_all([after], Duration::from_secs(1)).await, None::<Vec<i32>>);
+        assert_eq!(*lock(&results), (0..10).collect::<Vec<i32>>());
+        assert_eq!(wait_for_all([after]).await, None::<Vec<i32>>);
         let waiting = blocked.request(async { 3 });
         drop(tasks);
         assert_eq!(waiting.await, None);

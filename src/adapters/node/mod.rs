@@ -12,7 +12,7 @@
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_host`, `isolate_events` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
-//! | `lane` | what is done one after the other, for each isolate beside all others |
+//! | `lane` | a queue of work for each isolate, independent of the others |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `release` | leaves a process so that nothing of it waits for us |
 //! | `session` | the tables of an active session |

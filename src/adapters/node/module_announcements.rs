@@ -29,7 +29,7 @@ impl NodeSession {
         let (binding, script) = (&self.binding, announcing_script(&self.binding));
         let undo = undo_function(binding);
         let install = format!(
-            "{ANNOUNCE}const undo = [announceMapsOfModules, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
+            "{ANNOUNCE}const undo = [announceMaps, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
              Object.defineProperty(globalThis, {undo}, {{configurable: true, value: undo}});"
         );
         let expression = format!(

@@ -41,7 +41,7 @@ impl NodeSession {
     /// Leaves all processes, or pages, within a second, whatever they do.
     pub async fn leave_processes(&self, leaving: Leaving) {
         let mut processes = self.isolates();
-        processes.retain(|isolate| isolate.client.is_some());
+        processes.retain(|isolate| isolate.is_main());
         let prepared = timeout(UNDO_TIMEOUT, async {
             match leaving {
                 Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
@@ -66,21 +66,20 @@ impl NodeSession {
     /// A main thread that is paused runs on when its last client has left.
     async fn leave_process(&self, process: &Isolate) {
         self.release_workers(process).await;
-        let Some(client) = &process.client else { return };
         if !process.is_web() {
             // Workers that were made before start now, and wait for us: each is told to run as it says so.
-            let _ = timeout(WORKER_START, client.wait_closed()).await;
+            let _ = timeout(WORKER_START, process.connection.wait_closed()).await;
         }
-        client.close();
+        process.connection.close();
         // It is closed all the same, by the task that drives it.
-        let _ = timeout(CLOSE_TIMEOUT, client.wait_closed()).await;
+        let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
     }
 
     /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
     pub async fn let_workers_end(&self, process: &Isolate, thread: Option<u64>) {
         let mut workers = self.isolates();
         workers.retain(|it| {
-            let is_of_process = it.client.is_none() && Arc::ptr_eq(&it.connection, &process.connection);
+            let is_of_process = !it.is_main() && Arc::ptr_eq(&it.connection, &process.connection);
             is_of_process && (thread.is_none() || it.worker_thread == thread)
         });
         let ending = join_all(workers.iter().map(|worker| let_worker_end(worker)));

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,12 +25,9 @@ use crate::dap::types::{
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
 
-/// Requests that may take as long as code of the program does, and whose order does not matter: they hold up no others.
-const ANSWERED_BESIDE: [&str; 7] =
+/// Requests that may take as long as code of the program does, and whose order does not matter: they delay no others.
+const CONCURRENT: [&str; 7] =
     ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo", "source"];
-/// How long all isolates may take to take up what they are told of breakpoints or exceptions, or to start; it is answered then,
-/// and one that answers later still does it.
-const TAKE_UP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The thread, or the frame, that a request is about.
 #[derive(Default, Deserialize)]
@@ -41,9 +37,9 @@ struct RequestPlace {
     frame_id: Option<i64>,
 }
 
-/// Whether a request waits for no other.
-pub fn is_answered_beside(command: &str) -> bool {
-    ANSWERED_BESIDE.contains(&command)
+/// Whether a request is answered at once, whatever the ones before it wait for.
+pub fn is_concurrent(command: &str) -> bool {
+    CONCURRENT.contains(&command)
 }
 
 /// What this adapter can do.
@@ -85,7 +81,7 @@ impl NodeSession {
         let isolate = thread_id.or_else(of_frame).and_then(|id| self.isolate(id).ok());
         let Some(isolate) = isolate else { return self.answer_request(request).await };
         let session = Arc::clone(self);
-        // Refused without room: a request that is dropped is.
+        // Without room it is dropped, which refuses it.
         let _ = isolate.lane.add(async move { session.answer_request(request).await });
     }
 
@@ -173,11 +169,12 @@ impl NodeSession {
     /// The client has sent its breakpoints: what waits for that runs.
     async fn start_isolates(self: &Arc<NodeSession>) -> Result<(), RequestFailure> {
         self.with_settings(|settings| settings.is_configured = true);
-        let starting = self.isolates().into_iter().map(|isolate| {
-            let (session, own) = (Arc::clone(self), Arc::clone(&isolate));
-            isolate.lane.request(async move { session.start_isolate(&own).await })
-        });
-        wait_for_all(starting, TAKE_UP_TIMEOUT).await.unwrap_or_default().into_iter().collect()
+        let starting = self.isolates();
+        wait_for_all(starting.iter().map(|isolate| self.request_start(isolate)))
+            .await
+            .unwrap_or_default()
+            .into_iter()
+            .collect()
     }
 
     async fn set_line_breakpoints(
@@ -247,8 +244,7 @@ impl NodeSession {
                 }
             })
         });
-        let set: Result<(), CdpError> =
-            wait_for_all(setting, TAKE_UP_TIMEOUT).await.unwrap_or_default().into_iter().collect();
+        let set: Result<(), CdpError> = wait_for_all(setting).await.unwrap_or_default().into_iter().collect();
         Ok(set?)
     }
 

@@ -18,7 +18,7 @@ const PAUSE_REPEATS: [Duration; 4] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(4)];
 
 /// How long an isolate may take to answer that it will pause.
-const PAUSE_ANSWER: Duration = Duration::from_millis(500);
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The objects that a stop has shown may be collected from now on.
 async fn release_objects(isolate: &Isolate) {
@@ -64,7 +64,7 @@ impl NodeSession {
         let isolate = self.isolate(thread_id)?;
         if isolate.pause().is_none() {
             isolate.with_state(|state| state.requested = RequestedMove::Pause);
-            match isolate.call_within(&PauseScript {}, PAUSE_ANSWER).await {
+            match isolate.call_within(&PauseScript {}, PAUSE_TIMEOUT).await {
                 // It pauses once it runs code again.
                 Err(CdpError::TimedOut { .. }) => {}
                 answered => drop(answered?),

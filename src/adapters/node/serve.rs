@@ -4,8 +4,8 @@
 //! initialize ─▶ launch / attach ─▶ inspector connected ─▶ `initialized` ─▶ breakpoints ─▶ configurationDone ─▶ it runs
 //!   ─▶ events of its inspectors, requests, output, more processes ─▶ its end ─▶ `exited`, `terminated` ─▶ disconnect
 //! ```
-//! The loop waits for no program: what asks an isolate runs in its lane, or beside. Requests are answered in order, but those
-//! that need no order and may take as long as the program does: these run beside.
+//! The loop waits for no program: what asks an isolate runs in its lane. Requests are answered in order, except those whose
+//! order does not matter: these run concurrently.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -28,7 +28,7 @@ use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_
 use super::module_announcements::announcing_script;
 use super::node_program::{LaunchedProgram, NodeProgram, OpenedInspector, OpenedInspectors, launch_program};
 use super::release::Leaving;
-use super::requests::{capabilities, is_answered_beside};
+use super::requests::{capabilities, is_concurrent};
 use super::session::NodeSession;
 use crate::adapters::ServeContext;
 use crate::adapters::conversation::{
@@ -224,7 +224,7 @@ impl NodeConversation {
         let session = Arc::clone(&self.session);
         match event {
             IsolateEvent::Sent { isolate, event } => {
-                // Another one has ended since.
+                // It has ended since.
                 let Ok(isolate) = self.session.isolate(isolate) else { return NextMove::GoOn };
                 let own = Arc::clone(&isolate);
                 let added = isolate.lane.add(async move {
@@ -264,9 +264,8 @@ impl NodeConversation {
             match connected {
                 Ok(isolate) => {
                     session.report_thread("started", isolate.id).await;
-                    let (starting, own) = (Arc::clone(&session), Arc::clone(&isolate));
                     // Fails when it has ended.
-                    let _ = isolate.lane.request(async move { starting.start_isolate(&own).await }).await;
+                    let _ = session.request_start(&isolate).await;
                     tasks.spawn(async move { session.repeat_start(&isolate).await });
                 }
                 Err(failure) => {
@@ -295,10 +294,10 @@ impl NodeConversation {
                     join_all(isolates.iter().map(|isolate| session.repeat_start(isolate))).await;
                 });
             }
-            command if is_answered_beside(command) => {
+            command if is_concurrent(command) => {
                 self.tasks.spawn(async move { session.answer_request(request).await });
             }
-            // Refused without room: a request that is dropped is.
+            // Without room it is dropped, which refuses it.
             _ => drop(self.requests.add(async move { session.answer_in_lane(request).await })),
         }
         NextMove::GoOn
@@ -394,7 +393,7 @@ fn opened_address(opened: &OpenedInspector) -> std::result::Result<InspectorAddr
     Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: true })
 }
 
-/// Nothing may be lost unnoticed.
+/// A full lane ends the connection: nothing may be lost unnoticed.
 fn close_when_full(connection: &ConnectionEvents, added: std::result::Result<(), LaneFull>) {
     if added.is_err() {
         connection.close();

@@ -15,7 +15,7 @@ use super::target_handle::TargetHandle;
 use crate::adapters::DetachHook;
 
 /// How long a first stop that is under way is waited for.
-const FIRST_STOP_TIMEOUT: Duration = Duration::from_millis(250);
+const PENDING_STOP_TIMEOUT: Duration = Duration::from_millis(250);
 
 impl DebugSession {
     /// Whether the program runs on when its debugger leaves. It is stopped for that if it has not stopped before; at most `limit`.
@@ -25,7 +25,7 @@ impl DebugSession {
         let all_ready = || join_all(connected.iter().map(TargetHandle::wait_until_detach_ready));
         let install = async {
             // Its first stop may be under way.
-            if timeout(FIRST_STOP_TIMEOUT, all_ready()).await.is_err()
+            if timeout(PENDING_STOP_TIMEOUT, all_ready()).await.is_err()
                 && self.snapshot().run_state() == RunState::Running
             {
                 // The hook is evaluated before the stop is published.

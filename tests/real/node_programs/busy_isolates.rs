@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::conversation::{NodeConversation, installed_nodes};
+use super::conversation::NodeConversation;
+use crate::support::requirements::installed_nodes;
 
 /// The worker is blocked for longer than any deadline.
 const BLOCKED: &str = "\
@@ -29,10 +30,10 @@ const PROMPT: Duration = Duration::from_secs(6);
 #[tokio::test]
 async fn a_blocked_worker_delays_neither_breakpoints_nor_stops_of_other_threads() {
     for node in installed_nodes() {
-        let mut conversation = launch(&node, BLOCKED).await;
-        conversation.conversation.configure().await;
-        conversation.prints("blocked").await;
-        let NodeProgram { conversation, folder } = &mut conversation;
+        let mut program = launch(&node, BLOCKED).await;
+        program.conversation.configure().await;
+        program.prints("blocked").await;
+        let NodeProgram { conversation, folder } = &mut program;
         let file = folder.path().join("app.js");
         let set = timeout(PROMPT, conversation.set_breakpoints(&file, "STOP")).await.expect("breakpoints are set");
         assert_eq!(set[0]["verified"], true, "{set}");

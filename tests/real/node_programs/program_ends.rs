@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::conversation::{ListeningProgram, NodeConversation, installed_nodes};
-use crate::support::requirements::installed_tool;
+use super::conversation::{ListeningProgram, NodeConversation};
+use crate::support::requirements::{installed_nodes, installed_tool};
 
 /// A program, and how it ends.
 struct EndingProgram {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::conversation::{NodeConversation, installed_nodes};
+use super::conversation::NodeConversation;
+use crate::support::requirements::installed_nodes;
 
 /// Its third and fourth line are of no line of its source.
 const GENERATED: &str = "\
