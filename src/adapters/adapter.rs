@@ -53,7 +53,7 @@ pub struct Quirks {
     /// serves one debugger by itself (debugpy): an editor expects the adapter.
     pub beside_program_field: Option<&'static str>,
     /// Evaluated in each program that is detached from, without a frame: it lets the program start children that are not
-    /// debugged (debugpy).
+    /// debugged, and run at its own speed (debugpy).
     pub release_expression: Option<&'static str>,
     /// It keeps its breakpoints after a `disconnect`, and may end the program at the next one, unless this has been evaluated in
     /// a frame of the program (rdbg 1.4).

@@ -39,7 +39,7 @@ pub const ADAPTER: Adapter = Adapter {
     quirks: Quirks {
         beside_program_field: Some("subProcess"),
         hides_name_errors: true,
-        release_expression: Some(PATCH_NO_MORE),
+        release_expression: Some(RELEASE),
         ends_children: true,
         ..Quirks::NONE
     },
@@ -52,9 +52,8 @@ pub const ADAPTER: Adapter = Adapter {
 /// modules of the standard library on the program's stderr.
 const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
 
-/// Evaluated by a program that is detached from: the children that it starts from now on would connect to nobody, and end.
-const PATCH_NO_MORE: &str =
-    "__import__('sys').modules['_pydev_bundle.pydev_monkey'].__dict__.update(_get_apply_arg_patching=lambda: False)";
+/// Evaluated by a program that is detached from.
+const RELEASE: &str = concat!("exec('''", include_str!("release_python.py"), "''', {})");
 
 /// How long a child may take to respond to its first request.
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(10);
