@@ -1,12 +1,20 @@
 //! The threads of a session: list them, pause them.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 
 use super::scoped_id::ScopedId;
+use crate::dap::DapError;
 use crate::dap::types::{DapThread, PauseArguments, ThreadsArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::RunState;
+use crate::debug::session::target_state::TargetPhase;
 use crate::error::{Error, Result};
+
+/// When a refused `pause` is requested again. lldb-dap 19 answers "Process is not running" while a program that it has just
+/// attached to is about to run.
+const PAUSE_DELAYS: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(750)];
 
 /// One thread of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,14 +81,31 @@ impl DebugSession {
                 .collect(),
         };
         self.shared.with_state(|state| state.pausing.extend(chosen.iter().map(|it| it.target)));
-        let requests =
-            chosen.iter().map(|it| async { self.request(it.target, &PauseArguments { thread_id: it.id }).await });
-        let outcomes = join_all(requests).await;
+        let outcomes = join_all(chosen.iter().map(|it| self.request_pause(*it))).await;
         let refused = outcomes.iter().all(Result::is_err);
         match outcomes.into_iter().find_map(Result::err) {
             Some(cause) if refused => Err(self.request_error("pause the program", cause)),
             _ if chosen.is_empty() => Err(Error::other("cannot pause the program").because("it has no threads yet")),
             _ => Ok(()),
         }
+    }
+
+    /// Requests it again where it is refused although the target runs.
+    async fn request_pause(&self, thread: ScopedId) -> Result<(), DapError> {
+        let request = PauseArguments { thread_id: thread.id };
+        let mut answer = self.request(thread.target, &request).await;
+        for delay in PAUSE_DELAYS {
+            let snapshot = self.snapshot();
+            let is_running = snapshot
+                .targets
+                .get(thread.target)
+                .is_some_and(|target| matches!(target.state.phase, TargetPhase::Running { .. }));
+            if !matches!(answer, Err(DapError::Refused { .. })) || !is_running {
+                break;
+            }
+            tokio::time::sleep(delay).await;
+            answer = self.request(thread.target, &request).await;
+        }
+        answer.map(drop)
     }
 }

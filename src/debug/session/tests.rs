@@ -447,3 +447,25 @@ async fn n5_a_variable_is_set_though_the_adapter_returns_no_value() {
         assert_eq!(set.unwrap().1.result, expect);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_pause_is_requested_again_while_the_program_runs() {
+    let (scene, mut adapter) = Scene::running().await;
+    let answering = async {
+        adapter.grant("threads").await;
+        for _ in 0..2 {
+            adapter.requested("pause").await.respond_error(ErrorResponse::new("Process is not running"));
+        }
+        adapter.grant("pause").await;
+    };
+    let (paused, ()) = tokio::join!(scene.session.pause(None), answering);
+    paused.unwrap();
+    let answering = async {
+        adapter.grant("threads").await;
+        for _ in 0..4 {
+            adapter.requested("pause").await.respond_error(ErrorResponse::new("Process is not running"));
+        }
+    };
+    let (paused, ()) = tokio::join!(scene.session.pause(None), answering);
+    assert!(paused.unwrap_err().to_string().contains("cannot pause the program"));
+}
