@@ -72,7 +72,7 @@ pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
 pub use exit_report::ExitReporter;
 pub use host::{AdapterHost, start_adapter};
-pub use java::serve_java;
+pub use java::{CONDITION_FAILURE as JAVA_CONDITION_FAILURE, serve_java};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::verify_target_listener;
 pub use node::serve_node;

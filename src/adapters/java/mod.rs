@@ -76,3 +76,4 @@ mod value_text;
 mod variables;
 
 pub use serve::serve_java;
+pub use stop_conditions::CONDITION_FAILURE;

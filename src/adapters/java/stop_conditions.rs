@@ -11,6 +11,9 @@ use crate::dap::types::OutputEvent;
 use crate::display_text::break_links;
 use crate::jdwp::values::{JdwpValue, ObjectId};
 
+/// How it prints that a condition of a breakpoint could not be evaluated. The program stops there; the reason follows.
+pub const CONDITION_FAILURE: &str = "the condition of a breakpoint failed: ";
+
 /// The conditions as a client sends them. Errors: one of them cannot be evaluated.
 pub fn parse_conditions(
     condition: Option<&str>,
@@ -49,7 +52,7 @@ impl JavaSession {
                 Ok(false) => {}
                 // A condition that fails is shown where it fails.
                 Err(failure) => {
-                    self.print("important", &format!("the condition of a breakpoint failed: {failure}\n")).await;
+                    self.print("important", &format!("{CONDITION_FAILURE}{failure}\n")).await;
                     stopping.push(*id);
                 }
             }

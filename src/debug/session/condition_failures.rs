@@ -1,9 +1,11 @@
 //! What adapters print about conditions of breakpoints that cannot be evaluated.
 //!
-//! Debuggers of native programs stop there as if the condition were true, debugpy and js-debug run on as if it were false;
+//! Debuggers of native programs and ours of Java stop there as if the condition were true, debugpy and js-debug run on as if it were false;
 //! either way only their output says so. rdbg and gdb say nothing. Does not depend on breakpoints.
 
 use std::collections::VecDeque;
+
+use crate::adapters::JAVA_CONDITION_FAILURE;
 
 /// How many failures are kept.
 const MAX_KEPT: usize = 50;
@@ -24,7 +26,7 @@ struct FailureHead {
 const UNNAMED: FailureHead = FailureHead { words: "", names_condition: false, is_lasting: false, runs_on: false };
 const NAMED: FailureHead = FailureHead { names_condition: true, ..UNNAMED };
 
-const HEADS: [FailureHead; 6] = [
+const HEADS: [FailureHead; 7] = [
     // debugpy
     FailureHead { words: "Error while evaluating expression in conditional breakpoint", runs_on: true, ..NAMED },
     // js-debug and our Node adapter: what they refuse, and what they catch in the program
@@ -35,6 +37,8 @@ const HEADS: [FailureHead; 6] = [
     // CodeLLDB
     FailureHead { words: "Could not parse breakpoint condition", is_lasting: true, ..NAMED },
     FailureHead { words: "Could not evaluate breakpoint condition", ..UNNAMED },
+    // Our Java adapter
+    FailureHead { words: JAVA_CONDITION_FAILURE, ..UNNAMED },
 ];
 
 struct ConditionFailure {
@@ -119,9 +123,9 @@ impl ConditionFailure {
     fn reason(&self) -> String {
         let mut lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
         let head = lines.next().unwrap_or_default();
-        if self.head.runs_on && !self.head.names_condition {
-            let end = head.split_once(self.head.words).map_or(head, |(_, end)| end);
-            return end.trim_start_matches([':', ' ']).to_owned();
+        let end = head.split_once(self.head.words).map_or(head, |(_, end)| end).trim_start_matches([':', ' ']);
+        if !self.head.names_condition && !end.is_empty() {
+            return end.to_owned();
         }
         let below: Vec<&str> = lines.collect();
         let named = below.iter().find(|line| line.contains("rror: ")).or(below.first());
@@ -181,6 +185,9 @@ mod tests {
         check(&[("stderr", refused)], "no such", false, None);
         let refused = "Syntax error setting breakpoint with condition `no such thing`: SyntaxError\n";
         check(&[("stderr", refused)], "no such thing", false, Some(refused.trim()));
+        let java = format!("{JAVA_CONDITION_FAILURE}there is no `nosuch`\n");
+        check(&[("important", &java)], "nosuch == 3", true, Some("there is no `nosuch`"));
+        check(&[("important", &java)], "nosuch == 3", false, None);
         let thrown = recorded(&[("stderr", "a\nBreakpoint condition error: nosuch is not defined\nb\n")]);
         assert_eq!(thrown.find_reason("nosuch == 3", 0, true), None, "whose it is, is not known");
         assert_eq!(thrown.find_unnamed_reason(0).as_deref(), Some("nosuch is not defined"));

@@ -153,6 +153,29 @@ fn n5_a_condition_that_delve_cannot_evaluate_is_said_at_the_breakpoint() {
     stage.nothing_is_left();
 }
 
+#[test]
+fn a_condition_that_java_cannot_evaluate_is_said_at_the_breakpoint() {
+    let text = "\
+public class App {
+  static int total(int order) {
+    return order * 2; // STOP
+  }
+
+  public static void main(String[] arguments) {
+    System.out.println(total(1));
+  }
+}
+";
+    let Some(stage) = ScenarioSandbox::with("java", "App.java", text) else { return };
+    stage.json(&["break", "set", &stage.at("STOP"), "--condition", "nosuch == 3"]);
+    let stopped = stage.json(&["debug", "launch", "App.java", "--wait", "60"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "STOP");
+    let reason = condition_note(&stopped, "nosuch == 3", true);
+    assert!(reason.contains("nosuch"), "{reason}");
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
 /// debugpy runs on, and by default does not even print it.
 #[test]
 fn n5_a_condition_that_debugpy_cannot_evaluate_is_said_at_the_next_stop_and_at_the_end() {
