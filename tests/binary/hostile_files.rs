@@ -2,23 +2,20 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{CommandOutput, Sandbox, run_command};
-
-/// Ten times what a command takes on a busy machine; one that blocks takes for ever.
-const LIMIT: Duration = Duration::from_secs(20);
+use crate::support::{CommandOutput, Sandbox, TEST_TIMEOUT, run_command};
 
 /// Runs `tether`, which must end in time: `timeout` ends one that does not.
 fn tether(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let ours = sandbox.command(arguments);
     let mut command = std::process::Command::new("timeout");
-    command.arg("--kill-after=1").arg(LIMIT.as_secs().to_string()).arg(ours.get_program()).args(ours.get_args());
+    command.arg("--kill-after=1").arg(TEST_TIMEOUT.as_secs().to_string()).arg(ours.get_program()).args(ours.get_args());
     command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(&sandbox.workspace).stdin(std::process::Stdio::null());
     let started = Instant::now();
     let output = run_command(command);
-    assert!(started.elapsed() < LIMIT, "`tether {}` does not end", arguments.join(" "));
+    assert!(started.elapsed() < TEST_TIMEOUT, "`tether {}` does not end", arguments.join(" "));
     output
 }
 
