@@ -14,6 +14,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
     ("src/adapters/node/module_announcements.rs", "nothing tells that Node's own start has ended"),
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
+    ("src/debug/inspect/threads.rs", "nothing tells when an adapter that has refused a pause would grant it"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
     ("src/process/process_handle.rs", "nothing tells that a process was reaped by its parent"),
     ("src/supervisor/busy_times.rs", "it measures: the counters of the runtime are read each millisecond"),
