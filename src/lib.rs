@@ -39,6 +39,7 @@ pub mod background_tasks;
 pub mod bounded_file;
 pub mod cdp;
 pub mod changes;
+pub mod clipped_text;
 pub mod clock;
 pub mod config;
 pub mod dap;

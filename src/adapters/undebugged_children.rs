@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tokio::net::unix::pipe;
 
+use crate::clipped_text::clip_bytes;
 use crate::error::{ErrorContext, Result};
 
 /// The pipe's name in `{scratch}`. A report is `PID NUL ARGUMENT NUL … LF`, written at once, of at most 4,096 bytes: such
@@ -87,11 +88,7 @@ impl UndebuggedChildren {
 fn parse_report(report: &[u8]) -> Option<UndebuggedChild> {
     let text = String::from_utf8_lossy(report);
     let (pid, command) = text.trim_end_matches(['\n', '\0']).split_once('\0')?;
-    let mut command = command.replace('\0', " ");
-    if command.len() > MAX_COMMAND_BYTES {
-        command.truncate(command.floor_char_boundary(MAX_COMMAND_BYTES));
-        command.push('…');
-    }
+    let command = clip_bytes(&command.replace('\0', " "), MAX_COMMAND_BYTES);
     Some(UndebuggedChild { pid: pid.parse().ok()?, command })
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use url::{Host, Url};
 
+use crate::clipped_text::first_bytes;
 use crate::process;
 use crate::sync::lock;
 
@@ -95,7 +96,7 @@ impl PrintedAddresses {
 
 /// The addresses of this machine in a line of output, in its order.
 pub fn find_addresses(line: &str) -> Vec<ServerAddress> {
-    let line = &line[..line.floor_char_boundary(MAX_LINE)];
+    let line = first_bytes(line, MAX_LINE);
     let plain = anstream::adapter::strip_str(line).to_string();
     let starts = plain.match_indices("http").map(|(at, _)| at);
     starts

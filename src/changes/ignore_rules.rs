@@ -23,6 +23,8 @@ use super::ignore_pattern::{self, GlobPattern};
 use super::path_bytes;
 use super::workspace_problem::WorkspaceProblem;
 
+use crate::clipped_text::first_chars;
+
 /// The name of the ignore file at the root of the workspace.
 pub const IGNORE_FILE: &str = ".devtoolsignore";
 
@@ -299,7 +301,7 @@ impl RulesBuilder {
     }
 
     fn report_line(&mut self, source: RuleSource, text: &str, why: impl std::fmt::Display) {
-        let shown: String = text.chars().take(80).collect();
+        let shown = first_chars(text, 80);
         let CompiledRules { derived, file, .. } = &self.compiled;
         let (file, line) = match source {
             RuleSource::Derived(index) => (&derived[index].file, derived[index].line.unwrap_or(1)),

@@ -6,6 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
+use crate::clipped_text::first_chars;
 use crate::display_text::{escape_json, escape_line, escape_text, mark_breaks};
 use crate::doctor::orphan_launches::{self, LaunchOwner, LaunchProcesses};
 use crate::doctor::{DoctorReport, Finding, FindingLevel, FindingTopic, examine_workspace};
@@ -122,7 +123,7 @@ fn owner_text(launch: &LaunchProcesses) -> String {
 }
 
 fn launch_text(launch: &LaunchProcesses, ended: bool) -> String {
-    let shown = |command: &str| escape_line(&command.chars().take(SHOWN).collect::<String>());
+    let shown = |command: &str| escape_line(first_chars(command, SHOWN));
     let line = |(pid, command): &(u32, String)| format!("  {pid:>8}  {}\n", shown(command));
     let processes: String = launch.processes.iter().map(line).collect();
     let detached: String = launch.detached.iter().map(line).collect();

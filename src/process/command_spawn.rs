@@ -18,6 +18,7 @@ use super::environment::LAUNCH_ID;
 use super::launch_environment::LaunchEnvironment;
 use super::platform;
 use super::process_handle::Process;
+use crate::clipped_text::clip_chars;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// What to start. `argv[0]` is looked up on the `PATH` of `env` unless it contains a slash.
@@ -140,12 +141,8 @@ pub(super) fn start_error(argv: &[OsString], cause: io::Error) -> Error {
 
 /// A command as a reader would type it, shortened for messages.
 pub(super) fn display_command(argv: &[OsString]) -> String {
-    let mut text = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = text.char_indices().nth(200) {
-        text.truncate(end);
-        text.push('…');
-    }
-    format!("`{text}`")
+    let text = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    format!("`{}`", clip_chars(&text, 200))
 }
 
 #[cfg(test)]

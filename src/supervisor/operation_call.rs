@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::context::SupervisorContext;
 use crate::api::OperationParams;
 use crate::api::protocol::ProgressParams;
+use crate::clipped_text::first_chars;
 use crate::error::Result;
 use crate::window::Caller;
 use crate::wire::rpc::{RpcId, RpcPeer};
@@ -30,7 +31,7 @@ impl OperationCall<'_> {
         let mut line = self.method.to_owned();
         if self.params.as_object().is_some_and(|params| !params.is_empty()) {
             line.push(' ');
-            line.extend(self.params.to_string().chars().take(MAX_PARAMS_CHARS));
+            line.push_str(first_chars(&self.params.to_string(), MAX_PARAMS_CHARS));
         }
         line
     }

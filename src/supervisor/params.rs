@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::api::{Operation, OperationParams, find_operation};
+use crate::clipped_text::clip_chars;
 use crate::error::{Error, Result};
 
 /// How much of a wrong value an error shows, in characters.
@@ -74,7 +75,7 @@ fn describe_mismatch(schema: &Value, value: &Value, path: &str) -> Option<String
     if inner.is_some() || path.is_empty() || is_accepted(schema, value) {
         return inner;
     }
-    let (expected, shown) = (describe_schema(schema)?, shorten(&value.to_string()));
+    let (expected, shown) = (describe_schema(schema)?, clip_chars(&value.to_string(), MAX_SHOWN_VALUE));
     Some(format!("`{path}` must be {expected}, and {shown} is {}", describe_type(json_type(value))))
 }
 
@@ -163,13 +164,6 @@ fn describe_schema(schema: &Value) -> Option<String> {
         (None, None) => String::new(),
     };
     (!names.is_empty()).then(|| names.join(" or ") + &limits)
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN_VALUE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ const TABLE: &[Row] = &[
     row("error", &[]),
     row("secret_values", &["error"]),
     row("bounded_file", &[]),
+    row("clipped_text", &[]),
     row("clock", &[]),
     row("file_owner", &[]),
     row("display_text", &[]),
@@ -93,8 +94,8 @@ const TABLE: &[Row] = &[
 ];
 
 /// Small leaf modules that every module may use.
-const LEAVES: [&str; 7] =
-    ["bounded_file", "clock", "sync", "file_owner", "display_text", "path_lookup", "secret_values"];
+const LEAVES: [&str; 8] =
+    ["bounded_file", "clipped_text", "clock", "sync", "file_owner", "display_text", "path_lookup", "secret_values"];
 
 /// Re-exports of another module's items: the file, the item or module, and why.
 const RE_EXPORTS: &[(&str, &str, &str)] = &[

@@ -8,6 +8,7 @@ use super::collection_pages::{Contents, ObjectFields};
 use super::collections::find_contents;
 use super::java_vm::{JavaClass, JavaVm, STATIC};
 use super::signatures::{short_type_name, type_name};
+use crate::clipped_text::{first_chars, whole_length};
 use crate::jdwp::JdwpError;
 use crate::jdwp::commands::objects::{ArrayLength, StringValue};
 use crate::jdwp::commands::reference_types::ReflectedType;
@@ -219,10 +220,9 @@ fn floating_text(value: f64, plain: String, scientific: String) -> String {
 
 /// A text in quotes, with escapes; cut after `most` characters.
 pub fn quote_text(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)) {
-        None => format!("\"{}\"", escape_text(text)),
-        Some(beginning) => format!("\"{}\"… ({} characters)", escape_text(beginning), text.chars().count()),
-    }
+    let first = first_chars(text, most);
+    let rest = if first.len() < text.len() { whole_length(text) } else { String::new() };
+    format!("\"{}\"{rest}", escape_text(first))
 }
 
 fn escape_text(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Values as people read them: by the previews that the engine makes, without running code of the program.
 
 use crate::cdp::types::{EntryPreview, ObjectPreview, PropertyPreview, RemoteObject};
+use crate::clipped_text::first_bytes;
 
 /// How much of a text is shown, in bytes.
 const MAX_TEXT: usize = 100_000;
@@ -38,7 +39,7 @@ pub fn described_size(value: &RemoteObject) -> Option<i64> {
 /// A text in single quotes, as JavaScript writes it.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from("'");
-    for character in clip_text(text).chars() {
+    for character in first_bytes(text, MAX_TEXT).chars() {
         match character {
             '\'' => quoted.push_str("\\'"),
             '\\' => quoted.push_str("\\\\"),
@@ -50,10 +51,6 @@ pub fn quote(text: &str) -> String {
     }
     quoted.push('\'');
     quoted
-}
-
-fn clip_text(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text)
 }
 
 /// `ƒ name(args)`, `class Name`.

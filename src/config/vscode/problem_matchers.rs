@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use regress::Regex;
 
+use crate::clipped_text::first_chars;
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::error::Result;
 
@@ -183,7 +184,7 @@ impl CycleTracker<'_> {
     /// Processes one line (without its line break); returns whether the cycle has ended, with this line or earlier.
     pub fn read_line(&mut self, line: &str) -> bool {
         let line = anstream::adapter::strip_str(line).to_string();
-        let line = line.char_indices().nth(MAX_LINE).map_or(line.as_str(), |(end, _)| &line[..end]);
+        let line = first_chars(&line, MAX_LINE);
         if !self.active && self.cycle.begins.as_ref().is_some_and(|begins| begins.find(line).is_some()) {
             self.active = true;
             self.errors = 0;

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clipped_text::first_chars;
+
 /// Where a line's code is now, compared with where the breakpoint was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "is")]
@@ -169,8 +171,7 @@ impl LineAnchor {
 
 /// Without indentation, and at most [`WIDTH`] characters.
 fn normalize_line(line: &str) -> &str {
-    let line = line.trim();
-    line.char_indices().nth(WIDTH).and_then(|(end, _)| line.get(..end)).unwrap_or(line)
+    first_chars(line.trim(), WIDTH)
 }
 
 #[cfg(test)]

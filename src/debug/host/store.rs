@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::session_request::SessionRequest;
+use crate::clipped_text::first_bytes;
 use crate::error::ErrorContext;
 use crate::process;
 use crate::sync::lock;
@@ -66,9 +67,8 @@ struct SessionsFile {
 impl SessionsFile {
     fn put_session(&mut self, mut entry: StoredSession) {
         if serde_json::to_vec(&entry.request).map_or(0, |text| text.len()) > MAX_REQUEST_BYTES {
-            let mut name = std::mem::take(&mut entry.request).name;
-            name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
-            entry.request.name = name;
+            let name = std::mem::take(&mut entry.request).name;
+            entry.request.name = first_bytes(&name, MAX_NAME_BYTES).to_owned();
         }
         self.sessions.retain(|it| it.id != entry.id);
         self.sessions.push(entry);

@@ -3,13 +3,16 @@
 use futures_util::future::join_all;
 
 use super::scoped_id::ScopedId;
-use super::source::abbreviate;
 use super::variables::{DapVariable, VariableParent};
+use crate::clipped_text::clip_chars;
 use crate::dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::log_error;
 use crate::debug::session::snapshot::RunState;
 use crate::error::{Error, ErrorKind, Result};
+
+/// How much of an expression or a name an error shows, in characters.
+const MAX_NAMED_CHARS: usize = 80;
 
 impl DebugSession {
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
@@ -30,8 +33,9 @@ impl DebugSession {
         let generation = self.snapshot().generation;
         let answer = self.request(at.target, &request).await;
         self.shared.with_state(|state| state.stop_cache.clear_frames());
-        let answer =
-            answer.map_err(|cause| self.request_error(&format!("evaluate `{}`", abbreviate(expression)), cause))?;
+        let answer = answer.map_err(|cause| {
+            self.request_error(&format!("evaluate `{}`", clip_chars(expression, MAX_NAMED_CHARS)), cause)
+        })?;
         let value = at.with_id(answer.variables_reference);
         self.shared.with_state(|state| {
             state.stop_cache.insert_size(generation, value, answer.indexed_variables, answer.named_variables)
@@ -67,7 +71,7 @@ impl DebugSession {
         value: &str,
         parent: &VariableParent,
     ) -> Result<(ScopedId, EvaluateResponse)> {
-        let shown = abbreviate(name);
+        let shown = clip_chars(name, MAX_NAMED_CHARS);
         let (at, is_reference) = self.find_variable(name, parent).await?;
         // An adapter may exit at a request that it does not support (rdbg).
         let able = self.shared.target(at.target).capabilities();

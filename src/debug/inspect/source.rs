@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
+use crate::clipped_text::clip_counted;
 use crate::dap::types::{DapSource, SourceArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::RunningSource;
 use crate::error::Result;
 
-/// The longest source line or value that is shown, in characters.
-const MAX_VALUE_CHARS: usize = 160;
+/// The longest source line or value in the summary of a stop, in characters. The commands that read values show more.
+const MAX_SUMMARY_CHARS: usize = 160;
 
 /// How many frames of the primary stop are searched for the name of a source file.
 const MAX_NAMING_FRAMES: i64 = 1000;
@@ -58,26 +59,12 @@ pub fn lines_around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)>
     let first = line.saturating_sub(each_side).max(1);
     let last = line.saturating_add(each_side);
     let numbered = (1..).zip(text.lines()).skip_while(|(number, _)| *number < first);
-    numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, clip_line(text))).collect()
+    numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, summary_line(text))).collect()
 }
 
-/// At most 80 characters of a text.
-pub fn abbreviate(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut shown: String = text.chars().take(MOST).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
-
-/// One line of at most [`MAX_VALUE_CHARS`] characters.
-pub fn clip_line(text: &str) -> String {
-    let line = text.trim_end().replace('\n', "⏎");
-    match line.char_indices().nth(MAX_VALUE_CHARS).and_then(|(end, _)| line.get(..end)) {
-        Some(beginning) => format!("{beginning}… ({} characters)", line.chars().count()),
-        None => line,
-    }
+/// One line of at most [`MAX_SUMMARY_CHARS`] characters.
+pub fn summary_line(text: &str) -> String {
+    clip_counted(&text.trim_end().replace('\n', "⏎"), MAX_SUMMARY_CHARS)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::frame::{StackFrameInfo, ThreadStack};
 use super::frame_folding::{SummaryFrame, first_own_frame, fold_frames};
 use super::panic_message::find_panic_message;
 use super::scoped_id::ScopedId;
-use super::source::{clip_line, lines_around};
+use super::source::{lines_around, summary_line};
 use super::variables::{VariableGroup, VariableParent};
 use crate::dap::types::{DapVariable, ExceptionInfoArguments, ExceptionInfoResponse};
 use crate::debug::breakpoints::BreakpointKind;
@@ -330,7 +330,7 @@ impl StopSummary {
                 helpers = helpers.saturating_add(1);
                 continue;
             }
-            let value = clip_line(&variable.value);
+            let value = summary_line(&variable.value);
             bytes = sum_bytes([bytes, local_bytes(&variable.name, &value)]);
             if bytes > most {
                 left = left.saturating_add(1);

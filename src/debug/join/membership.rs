@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::future::FutureExt;
 use tracing::info;
 
+use crate::clipped_text::first_chars;
 use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::host::registry::SessionRegistry;
@@ -35,7 +36,8 @@ impl EditorMembership {
 
     /// Sets the editor's own name for itself; two of the same name stay distinguishable.
     pub fn set_name(&mut self, name: &str) {
-        let name: String = escape_line(name).chars().take(MAX_NAME_CHARS).collect();
+        let name = escape_line(name);
+        let name = first_chars(&name, MAX_NAME_CHARS);
         self.owner.name = format!("{name} (editor {})", self.owner.editor).into();
     }
 

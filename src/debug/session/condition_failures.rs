@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::adapters::JAVA_CONDITION_FAILURE;
+use crate::clipped_text::first_bytes;
 
 /// How many failures are kept.
 const MAX_KEPT: usize = 50;
@@ -68,7 +69,7 @@ impl ConditionFailures {
         };
         let before = text.get(..found).unwrap_or_default();
         let start = before.rfind('\n').map_or(0, |end| end.saturating_add(1));
-        let report = clip(text.get(start..).unwrap_or_default(), MAX_BYTES);
+        let report = first_bytes(text.get(start..).unwrap_or_default(), MAX_BYTES);
         if let Some(last) = self.kept.back_mut().filter(|last| last.text == report) {
             (last.at, self.is_open) = (at, false);
             return start == 0;
@@ -85,7 +86,7 @@ impl ConditionFailures {
         let newest = self.kept.back_mut().filter(|last| self.is_open && last.category == category);
         self.is_open = newest.is_some() && !text.trim().is_empty();
         if let Some(last) = newest {
-            last.text.push_str(clip(text, MAX_BYTES.saturating_sub(last.text.len())));
+            last.text.push_str(first_bytes(text, MAX_BYTES.saturating_sub(last.text.len())));
         }
     }
 
@@ -131,11 +132,6 @@ impl ConditionFailure {
         let named = below.iter().find(|line| line.contains("rror: ")).or(below.first());
         named.copied().unwrap_or(head).to_owned()
     }
-}
-
-/// The beginning of a text, in at most that many bytes.
-fn clip(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use tokio::sync::watch;
 
 use super::condition_failures::ConditionFailures;
+use crate::clipped_text::{clip_bytes, first_bytes};
 use crate::clock::now_ms;
 use crate::dap::RawEvent;
 use crate::dap::types::{
@@ -82,9 +83,7 @@ impl PendingNotices {
             self.others = self.others.saturating_add(1);
             return;
         }
-        let cut = text.floor_char_boundary(MAX_NOTICE_BYTES);
-        let end = if cut < text.len() { "…" } else { "" };
-        self.first.push(format!("{}{end}", text.get(..cut).unwrap_or_default()));
+        self.first.push(clip_bytes(text, MAX_NOTICE_BYTES));
     }
 
     fn into_texts(mut self) -> Vec<String> {
@@ -166,8 +165,9 @@ impl EventLog {
         if text.is_empty() {
             return;
         }
-        let (kept, cut) = text.split_at_checked(text.floor_char_boundary(MAX_ENTRY_BYTES)).unwrap_or((text, ""));
-        let note = if cut.is_empty() { String::new() } else { format!("… ({} bytes left out)\n", cut.len()) };
+        let kept = first_bytes(text, MAX_ENTRY_BYTES);
+        let left_out = text.len().saturating_sub(kept.len());
+        let note = if left_out == 0 { String::new() } else { format!("… ({left_out} bytes left out)\n") };
         let text = format!("{kept}{note}");
         lock(&self.output).push(LoggedEvent::new(category, text, None));
         self.output_changed.send_modify(|count| *count = count.wrapping_add(1));

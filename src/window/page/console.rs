@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
+use crate::clipped_text::clip_bytes;
 use crate::ring::RingEntry;
 use crate::window::token_redaction::redact_connection_tokens;
 
@@ -213,20 +214,14 @@ fn bounded_message(
     text: String,
     location: Option<String>,
 ) -> ConsoleMessage {
-    let text = redact_and_truncate(text, MAX_TEXT_BYTES);
-    let location = location.map(|location| redact_and_truncate(location, MAX_LOCATION_BYTES));
+    let text = redact_and_clip(text, MAX_TEXT_BYTES);
+    let location = location.map(|location| redact_and_clip(location, MAX_LOCATION_BYTES));
     ConsoleMessage { at: timestamp.max(0.0) as u64, source, level, text, location }
 }
 
-/// Removes connection tokens, and cuts a text that is longer than `max_bytes`; `…` stands for the rest.
-pub fn redact_and_truncate(text: String, max_bytes: usize) -> String {
-    let mut text = redact_connection_tokens(text);
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes));
-        text.push('…');
-        text.shrink_to_fit();
-    }
-    text
+/// At most `max` bytes of a text, without connection tokens; `…` stands for the rest.
+pub fn redact_and_clip(text: String, max: usize) -> String {
+    clip_bytes(&redact_connection_tokens(text), max)
 }
 
 #[cfg(test)]

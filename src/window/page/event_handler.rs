@@ -12,6 +12,7 @@ use crate::cdp::events::{
     AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
     FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
 };
+use crate::clipped_text::first_chars;
 use crate::clock::monotonic_ms;
 
 /// Handles one event.
@@ -106,11 +107,11 @@ fn handle_page_event(event: &CdpEvent, state: &PageState) {
         // `beforeunload` appears because the page is being left on request.
         let accept = dialog.kind == "beforeunload";
         let outcome = if accept { "accepted" } else { "dismissed" };
-        let message: String = dialog.message.chars().take(500).collect();
+        let message = first_chars(&dialog.message, 500);
         state.report_page_event("dialog", format!("a dialog was {outcome}: {} {message:?}", dialog.kind));
         state.queue_follow_up(FollowUp::AnswerDialog { session: event.session.clone(), accept });
     } else if let Some(download) = event.parse_as::<DownloadWillBegin>("Page.downloadWillBegin") {
-        let url: String = download.url.chars().take(200).collect();
+        let url = first_chars(&download.url, 200);
         state.report_page_event("download", format!("a download began: {:?} from {url}", download.suggested_filename));
     } else if let Some(session) = event.session.as_deref() {
         handle_frame_event(event, session, state);
@@ -159,7 +160,7 @@ fn handle_inspector_event(event: &CdpEvent, state: &PageState) {
     let Some(target) = targets.sessions.get_mut(session) else { return };
     target.crashed = crashed;
     let what = if target.source == ConsoleSource::Iframe { "an iframe" } else { "the page" };
-    let url: String = target.url.chars().take(150).collect();
+    let url = first_chars(&target.url, 150).to_owned();
     drop(targets);
     if crashed {
         state.remove_documents(session, None);

@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::targets::shorten_text;
 use crate::cdp::events::{BindingCalled, ScriptParsed};
 use crate::cdp::types::{AddBinding, DisableDebugger, EnableDebugger, Evaluate};
 use crate::cdp::{CdpClient, CdpError, CdpEvent, EventSubscription};
+use crate::clipped_text::clip_chars;
 
 const SCRIPT: &str = include_str!("extension_registration.js");
 /// The id of our own extension, in lower case: the bridge of a window.
@@ -98,7 +98,7 @@ impl ExtensionState {
 
 /// Names of the workspace's choice: quoted and bounded.
 fn quote_names(names: &[String]) -> String {
-    let quoted = names.iter().take(MAX_NAMES).map(|name| format!("{:?}", shorten_text(name, MAX_NAME)));
+    let quoted = names.iter().take(MAX_NAMES).map(|name| format!("{:?}", clip_chars(name, MAX_NAME)));
     let mut list = quoted.collect::<Vec<_>>().join(", ");
     if names.len() > MAX_NAMES {
         let _ = write!(list, " and {} more", names.len() - MAX_NAMES);
@@ -123,7 +123,7 @@ pub async fn install_registration_script(
         ..Evaluate::default()
     };
     let details = client.call(None, &install, CALL_TIMEOUT).await?.exception_details;
-    let reason = |text: String| format!("{:?}", shorten_text(text.lines().next().unwrap_or_default(), MAX_NAME));
+    let reason = |text: String| format!("{:?}", clip_chars(text.lines().next().unwrap_or_default(), MAX_NAME));
     Ok(details.map(|details| ExtensionState::Unknown(reason(details.text()))))
 }
 

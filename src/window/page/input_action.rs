@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::clipped_text::first_chars;
+
 /// One action of a batch.
 #[derive(Clone, Debug)]
 pub struct InputAction {
@@ -108,7 +110,7 @@ impl fmt::Display for ActionKind {
                 by.map_or(Ok(()), |(dx, dy)| write!(f, " by {dx},{dy}"))
             }
             ActionKind::Type { into, text } => {
-                let short: String = text.chars().take(40).collect();
+                let short = first_chars(text, 40);
                 let dots = if short.len() < text.len() { "…" } else { "" };
                 write!(f, "type {short:?}{dots}")?;
                 into.as_ref().map_or(Ok(()), |name| write!(f, " into {name}"))

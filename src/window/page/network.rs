@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 
-use super::console::redact_and_truncate;
+use super::console::redact_and_clip;
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{
     LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
 };
+use crate::clipped_text::first_chars;
 use crate::clock::now_ms;
 use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 
@@ -128,7 +129,7 @@ impl NetworkLog {
             self.end_request(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
         } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
             let (method, kind) = ("GET".into(), "WebSocket".into());
-            let url = redact_and_truncate(created.url, MAX_URL_BYTES);
+            let url = redact_and_clip(created.url, MAX_URL_BYTES);
             self.completed.push(RecordedRequest { at: now_ms(), method, kind, url, ..RecordedRequest::default() });
         } else {
             return event.method.starts_with("Network.");
@@ -150,7 +151,7 @@ impl NetworkLog {
         let request = RecordedRequest {
             at: (sent.wall_time * 1000.0).max(0.0) as u64,
             method: sent.request.method,
-            url: redact_and_truncate(sent.request.url, MAX_URL_BYTES),
+            url: redact_and_clip(sent.request.url, MAX_URL_BYTES),
             kind: sent.kind.unwrap_or_default(),
             ..RecordedRequest::default()
         };
@@ -195,7 +196,7 @@ fn is_failed_script(request: &RecordedRequest) -> bool {
 
 fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
     request.status = u16::try_from(response.status).ok();
-    request.mime = response.mime_type.chars().take(100).collect();
+    request.mime = first_chars(&response.mime_type, 100).to_owned();
     request.from = match response {
         ResponseInfo { from_service_worker: true, .. } => Some("serviceWorker"),
         ResponseInfo { from_disk_cache: true, .. } => Some("cache"),

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::clipped_text::first_chars;
+
 /// How many updates are kept.
 const MAX_UPDATES: usize = 100;
 /// The longest frame that is read, in bytes.
@@ -130,7 +132,7 @@ impl UpdateFrame {
         };
         let text = self.err.as_ref().and_then(|err| err.message.clone());
         let text = text.or_else(|| first(&self.errors)).or_else(|| first(&self.data)).unwrap_or_default();
-        anstream::adapter::strip_str(&text).to_string().chars().take(MAX_ERROR_CHARS).collect()
+        first_chars(&anstream::adapter::strip_str(&text).to_string(), MAX_ERROR_CHARS).to_owned()
     }
 }
 

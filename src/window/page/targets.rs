@@ -11,6 +11,7 @@ use super::element_refs::DocumentContext;
 use super::page_error::PageError;
 use super::server_updates::ServerUpdates;
 use crate::cdp::types::TargetInfo;
+use crate::clipped_text::clip_chars;
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// Notices kept until they are taken; older ones remain in the console.
@@ -218,14 +219,7 @@ pub fn page_line(page: &TargetInfo) -> String {
 
 /// The title and the URL of a page, both of which it chooses itself: quoted, so that they cannot end the line, and short.
 pub fn quote_page(title: &str, url: &str) -> String {
-    format!("{:?} {:?}", shorten_text(title, 100), shorten_text(&redact_connection_tokens(url.to_owned()), 150))
-}
-
-/// At most `max` characters of a text; `…` stands for the others.
-pub fn shorten_text(text: &str, max: usize) -> String {
-    let mut short: String = text.chars().take(max).collect();
-    short.push_str(if short.len() < text.len() { "…" } else { "" });
-    short
+    format!("{:?} {:?}", clip_chars(title, 100), clip_chars(&redact_connection_tokens(url.to_owned()), 150))
 }
 
 /// Sort key, lowest first: a workbench before any other page, a page with content before an empty or internal one.

@@ -12,6 +12,7 @@ use crate::api::debug::results::{
     DebugSessionState, EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation,
     StopReason, StopReport, StopSnapshot, StopType, VariableEntry,
 };
+use crate::clipped_text::clip_counted;
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
     DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
@@ -152,7 +153,7 @@ fn line_number(line: i64) -> u32 {
 pub fn variable_entries(target: usize, variables: Vec<DapVariable>) -> Vec<VariableEntry> {
     let entry = |it: DapVariable| VariableEntry {
         name: it.name,
-        value: clip_value(it.value),
+        value: clip_counted(&it.value, MAX_VALUE_CHARS),
         of: it.kind,
         variables_reference: value_reference(target, it.variables_reference),
     };
@@ -162,15 +163,7 @@ pub fn variable_entries(target: usize, variables: Vec<DapVariable>) -> Vec<Varia
 /// The value of an expression, cut, with the reference to what is inside.
 pub fn evaluated_value(value: String, of: Option<String>, inside: ScopedId) -> EvaluatedValue {
     let variables_reference = value_reference(inside.target, inside.id);
-    EvaluatedValue { result: clip_value(value), of, variables_reference }
-}
-
-/// Cuts a long value, and appends its length.
-fn clip_value(value: String) -> String {
-    match value.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
-        None => value,
-    }
+    EvaluatedValue { result: clip_counted(&value, MAX_VALUE_CHARS), of, variables_reference }
 }
 
 /// The reference to the variables inside a value; `None`: there are none.
