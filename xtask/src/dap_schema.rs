@@ -17,7 +17,7 @@ const SCHEMA: &str = "site-packages/debugpy/_vendored/pydevd/_pydevd_bundle/_deb
 const OPEN: [&str; 2] = ["LaunchRequest", "AttachRequest"];
 /// Requests of debugpy that the protocol does not have; it alone is sent them.
 const OF_DEBUGPY: [&str; 2] = ["SetDebuggerPropertyRequest", "PydevdSystemInfoRequest"];
-/// Requests and an event of our own Java adapter, which the README names.
+/// Requests and an event of our own Java adapter, which `docs/src/editors.md` names.
 const OF_OUR_JAVA: [&str; 5] = [
     "CaptureEventsRequest",
     "CaptureEventsResponse",

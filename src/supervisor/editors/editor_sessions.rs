@@ -79,7 +79,7 @@ fn find_session_opener(supervisor: &SupervisorContext) -> Result<Arc<ConnectedEd
     let editor = supervisor.editors.connected.find_newest(|editor| editor.client.capabilities.start_debug_session);
     editor.ok_or_else(|| {
         let error = Error::new(ErrorKind::NotFound, "no editor is connected that can open a debug session");
-        error.hint("an editor connects with `tether rpc`, and has the capability `startDebugSession`: see \"Editors\" in the README")
+        error.hint("an editor connects with `tether rpc`, and has the capability `startDebugSession`: see \"Editors\" in the documentation")
     })
 }
 

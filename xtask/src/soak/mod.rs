@@ -36,7 +36,7 @@ pub struct SoakOptions {
     /// Use the development build, which is sooner done
     #[arg(long)]
     dev: bool,
-    /// Where the table and the plot go, as `soak.csv` and `soak.svg` [default: `target/soak`]
+    /// Where the table and the plot go, as `soak.csv` and `soak.svg`; `docs/src` for the book [default: `target/soak`]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 }
