@@ -1,4 +1,5 @@
-//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape, CDP.
+//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape, CDP,
+//! the links of documents.
 //!
 //! Each rule is a function from files to complaints, tested on snippets beside it; here all of them run on the checkout.
 //! `cargo test --test tidy -- --nocapture` prints the counts that the rules are about.
@@ -7,6 +8,7 @@ mod cdp_conformance;
 mod cdp_protocol;
 mod cdp_types;
 mod crate_items;
+mod documents;
 mod file_rules;
 mod import_circles;
 mod layers;
@@ -21,7 +23,8 @@ mod wording;
 use cdp_protocol::CdpProtocol;
 use cdp_types::{CdpTypes, ParsedEvent, parsed_events};
 use crate_items::{Items, is_test_file, items_of};
-use sources::{File, checkout, tracked};
+use documents::Documents;
+use sources::{File, checkout, tracked, tracked_paths};
 
 /// Fails with every complaint, one a line.
 fn check(complain: impl Fn(&File) -> Vec<String>, concerns: impl Fn(&File) -> bool) {
@@ -142,6 +145,28 @@ fn npm_projects_use_the_typescript_that_is_pinned() {
     let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
     check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_npm_manifest);
+}
+
+/// Fails with every complaint of a rule about the documents as a whole.
+fn check_documents(complain: impl Fn(&Documents) -> Vec<String>) {
+    let files: Vec<File> = tracked(&checkout()).into_iter().filter(|file| file.path.ends_with(".md")).collect();
+    let complaints = complain(&Documents::new(files, tracked_paths(&checkout())));
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn links_in_documents_lead_to_files_and_headings() {
+    check_documents(Documents::broken_links);
+}
+
+#[test]
+fn the_book_lists_each_of_its_pages() {
+    check_documents(Documents::book_complaints);
+}
+
+#[test]
+fn the_readme_is_short() {
+    check(documents::long_readme, |file| file.path == "README.md");
 }
 
 /// The typed messages of `src/cdp`, and the events that the crate parses.

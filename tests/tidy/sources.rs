@@ -1,7 +1,8 @@
-//! The files of the checkout that git would track, as text.
+//! The files of the checkout that git would track: their text, their paths.
 //!
 //! Must not know any rule.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,13 +37,26 @@ pub fn checkout() -> PathBuf {
 
 /// Every text file below `top` that no `.gitignore` leaves out.
 pub fn tracked(top: &Path) -> Vec<File> {
+    walk(top).filter_map(|path| read(top, &path)).collect()
+}
+
+/// The paths of all files below `top` that no `.gitignore` leaves out, text or not, as in [`File::path`].
+pub fn tracked_paths(top: &Path) -> BTreeSet<String> {
+    walk(top).filter_map(|path| relative_path(top, &path)).collect()
+}
+
+fn walk(top: &Path) -> impl Iterator<Item = PathBuf> {
     let walk = WalkBuilder::new(top).hidden(false).filter_entry(|entry| entry.file_name() != ".git").build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    files.filter_map(|entry| read(top, entry.path())).collect()
+    files.map(|entry| entry.into_path())
+}
+
+fn relative_path(top: &Path, path: &Path) -> Option<String> {
+    Some(path.strip_prefix(top).ok()?.to_str()?.to_owned())
 }
 
 /// `None` for what is not text.
 fn read(top: &Path, path: &Path) -> Option<File> {
     let text = fs::read_to_string(path).ok()?;
-    Some(File { path: path.strip_prefix(top).ok()?.to_str()?.to_owned(), text })
+    Some(File { path: relative_path(top, path)?, text })
 }
