@@ -278,6 +278,7 @@ received! {
         call_frame_id: String,
         #[serde(default)]
         function_name: String,
+        function_location: Option<ScriptLocation>,
         location: ScriptLocation,
         #[serde(default)]
         scope_chain: Vec<PausedScope>,

@@ -9,6 +9,7 @@ use super::isolate_events::ConnectionEvents;
 use super::isolate_host::IsolateHost;
 use super::lane::Lane;
 use super::scripts::ScriptTable;
+use super::slowed_functions::SlowedFunctions;
 use super::source_maps::ScriptMap;
 use crate::cdp::debugger::PausedEvent;
 use crate::cdp::{CdpCommand, CdpError, CdpSession};
@@ -53,6 +54,8 @@ pub struct IsolateState {
     pub step_start: StepStart,
     /// The step has paused deeper than it may end, and is going back.
     pub is_stepping_back: bool,
+    /// The functions that it has paused in since it ran last.
+    pub slowed: SlowedFunctions,
     /// It was started, or needs no start.
     pub is_started: bool,
 }

@@ -21,6 +21,7 @@
 //! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
+//! | `slowed_functions` | functions that V8 does not optimise after a pause in them |
 //! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
 //! | `data_breakpoints`, `data_breakpoint_table` | data breakpoints: what can be watched, and what is |
 //! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
@@ -59,6 +60,7 @@ mod resume;
 mod scripts;
 mod serve;
 mod session;
+mod slowed_functions;
 mod source_maps;
 mod stops;
 mod value_text;

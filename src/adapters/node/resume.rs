@@ -7,6 +7,7 @@ use tokio::join;
 
 use super::isolate::{Isolate, RequestedMove, StepKind, StepStart};
 use super::session::NodeSession;
+use super::slowed_functions::restore_speed;
 use super::variables::STOP_OBJECTS;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpError;
@@ -30,8 +31,11 @@ impl NodeSession {
     /// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
     pub async fn continue_thread(&self, thread_id: i64) -> Result<bool, RequestFailure> {
         let isolate = self.leave_pause(thread_id, RequestedMove::Run)?;
-        let (_, resumed) = join!(release_objects(&isolate), isolate.call(&ResumeScript {}));
-        resumed?;
+        let resume = async {
+            restore_speed(&isolate).await;
+            isolate.call(&ResumeScript {}).await
+        };
+        join!(release_objects(&isolate), resume).1?;
         Ok(self.isolates().iter().all(|isolate| isolate.pause().is_none()))
     }
 

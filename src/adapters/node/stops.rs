@@ -13,6 +13,7 @@ use super::breakpoint_table::NodeBreakpointPlace;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
+use super::slowed_functions::restore_speed;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpEvent;
 use crate::cdp::debugger::{
@@ -185,6 +186,7 @@ impl NodeSession {
                 self.load_map(isolate, &script).await;
             }
         }
+        isolate.with_state(|state| state.slowed.record(&event));
         match self.find_report(isolate, &event).await? {
             PauseOutcome::Stop(report) => {
                 isolate.with_state(|state| {
@@ -194,7 +196,10 @@ impl NodeSession {
                 self.rebind_functions(isolate).await;
                 self.send_stopped(isolate, report).await;
             }
-            PauseOutcome::Resume => drop(isolate.call(&ResumeScript {}).await?),
+            PauseOutcome::Resume => {
+                restore_speed(isolate).await;
+                isolate.call(&ResumeScript {}).await?;
+            }
             PauseOutcome::StepsOn => {}
         }
         Ok(())

@@ -177,3 +177,42 @@ async fn top_line(conversation: &NodeConversation, thread: &Value) -> i64 {
     let stack = conversation.request("stackTrace", json!({"threadId": thread})).await;
     stack["stackFrames"][0]["line"].as_i64().unwrap()
 }
+
+/// V8's own word for a function that it has optimised: a bit of the status. `count` is called often enough for that.
+const OPTIMISED: &str = "\
+function count(most) {
+  let total = 0;
+  for (let number = 0; number < most; number++) total += number % 7;
+  return total;
+}
+count(10); // CALL
+let rounds = 0;
+while (rounds < 1000 && (%GetOptimizationStatus(count) & 0b1110000) === 0) {
+  count(100000);
+  rounds++;
+}
+console.log(rounds < 1000 ? 'optimised' : 'never');
+";
+
+#[tokio::test]
+async fn a_function_that_was_stepped_in_is_optimised_again_after_a_continue() {
+    for node in installed_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("app.js"), OPTIMISED).unwrap();
+        let arguments = json!({
+            "runtimeExecutable": node, "runtimeArgs": ["--allow-natives-syntax"], "program": "app.js", "cwd": folder.path()
+        });
+        let mut conversation = NodeConversation::begin("launch", arguments).await;
+        conversation.set_breakpoints(&folder.path().join("app.js"), "CALL").await;
+        conversation.configure().await;
+        let thread = conversation.event("stopped").await["threadId"].clone();
+        for (step, line) in [("stepIn", 2), ("next", 3)] {
+            conversation.request(step, json!({"threadId": thread})).await;
+            conversation.event("stopped").await;
+            assert_eq!(top_line(&conversation, &thread).await, line);
+        }
+        conversation.request("continue", json!({"threadId": thread})).await;
+        let (code, output) = conversation.ends().await;
+        assert!(code == Some(0) && output.contains("optimised"), "{}: {output}", node.display());
+    }
+}
