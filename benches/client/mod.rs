@@ -1,4 +1,4 @@
-//! What the benches of whole processes share: an MCP client, and the sample that counts.
+//! What the benches of whole processes share: a workspace, an MCP client, and the sample that counts.
 
 #![allow(dead_code)] // each bench uses a part
 
@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+pub mod sandbox;
 
 pub fn median(mut samples: Vec<Duration>) -> Duration {
     samples.sort();

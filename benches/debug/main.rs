@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use client::median;
+use client::sandbox::Sandbox;
 use raw::Raw;
-use sides::{Sandbox, Side, Them, Us};
+use sides::{Side, Them, Us, program_sandbox};
 
 #[path = "../client/mod.rs"]
 mod client;
@@ -23,7 +24,7 @@ const CALLS: usize = 10;
 fn main() {
     let runs = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(7);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let sandbox = Sandbox::new();
+    let sandbox = program_sandbox();
     let (mut us, mut them) = (Us::start(&sandbox), Them::start(&sandbox));
 
     let [ours, theirs] = sessions(&mut us, &mut them, "app.py", runs);

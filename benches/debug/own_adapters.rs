@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::client::median;
-use crate::sides::{LINE, Sandbox, Side, Them, Us};
+use crate::client::sandbox::Sandbox;
+use crate::sides::{LINE, Side, Them, Us};
 use crate::{CALLS, sessions, tell};
 
 /// With an argument it ends at once.

@@ -15,7 +15,8 @@ use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use devtether::workspace_programs::ProgramConsent;
 use tokio::net::TcpListener;
 
-use crate::sides::{LINE, Sandbox};
+use crate::client::sandbox::Sandbox;
+use crate::sides::{LINE, python};
 
 const SECONDS: Duration = Duration::from_secs(30);
 
@@ -134,7 +135,7 @@ impl Raw {
 }
 
 fn start(sandbox: &Sandbox, address: &str) -> Child {
-    Command::new(sandbox.python())
+    Command::new(python(sandbox))
         .arg(debugpy(sandbox))
         .args(["--connect", address, "--wait-for-client", "--configure-subProcess", "false"])
         .arg(sandbox.workspace.join("app.py"))
@@ -150,6 +151,6 @@ fn start(sandbox: &Sandbox, address: &str) -> Child {
 /// The one that ours finds, too.
 fn debugpy(sandbox: &Sandbox) -> PathBuf {
     let row = ADAPTERS.iter().find(|row| row.name == "debugpy").unwrap();
-    let consent = ProgramConsent { consented: [sandbox.python()].into(), ..ProgramConsent::default() };
+    let consent = ProgramConsent { consented: [python(sandbox)].into(), ..ProgramConsent::default() };
     (row.find)(&AdapterSearch::for_workspace(&sandbox.workspace, consent).unwrap()).unwrap().path
 }

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
 
 use crate::client::median;
-use crate::sides::Sandbox;
+use crate::client::sandbox::Sandbox;
 
 const MANY: usize = 200;
 const TIMES: usize = 500;

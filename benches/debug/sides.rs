@@ -1,13 +1,14 @@
 //! The two sides: our MCP server and the peer's, each asked for the same in its own words.
 
-use std::os::unix::fs::{DirBuilderExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::client::sandbox::Sandbox;
 
 /// It can be stepped in for ever.
 const PYTHON: &str = "def total(order):
@@ -32,51 +33,18 @@ total(1);
 /// The line of `result = …` in all programs.
 pub const LINE: u32 = 2;
 
-/// The programs, and the folders of a user.
-pub struct Sandbox {
-    home: tempfile::TempDir,
-    pub workspace: PathBuf,
+/// A workspace with the programs.
+pub fn program_sandbox() -> Sandbox {
+    let programs = [("app.py", PYTHON), ("app.js", JAVASCRIPT), ("App.java", crate::own_adapters::JAVA)];
+    let sandbox = Sandbox::with(&programs);
+    // One interpreter for all, which has debugpy.
+    symlink(tools().join("python"), sandbox.workspace.join(".venv")).unwrap();
+    assert!(sandbox.command(&["trust", "--programs", "--yes"]).output().unwrap().status.success());
+    sandbox
 }
 
-impl Sandbox {
-    pub fn new() -> Sandbox {
-        let home = tempfile::tempdir().unwrap();
-        let workspace = home.path().canonicalize().unwrap().join("workspace");
-        std::fs::create_dir(&workspace).unwrap();
-        std::fs::DirBuilder::new().mode(0o700).create(home.path().join("run")).unwrap();
-        std::fs::write(workspace.join("app.py"), PYTHON).unwrap();
-        std::fs::write(workspace.join("app.js"), JAVASCRIPT).unwrap();
-        std::fs::write(workspace.join("App.java"), crate::own_adapters::JAVA).unwrap();
-        // One interpreter for all, which has debugpy.
-        symlink(tools().join("python"), workspace.join(".venv")).unwrap();
-        let sandbox = Sandbox { home, workspace };
-        assert!(sandbox.command(&["trust", "--programs", "--yes"]).output().unwrap().status.success());
-        sandbox
-    }
-
-    pub fn python(&self) -> PathBuf {
-        self.workspace.join(".venv/bin/python")
-    }
-
-    pub fn home(&self) -> &Path {
-        self.home.path()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
-        command.args(arguments).current_dir(&self.workspace);
-        for (name, folder) in [("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("XDG_RUNTIME_DIR", "run")] {
-            command.env(name, self.home().join(folder));
-        }
-        command
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let ended = self.command(&["shutdown"]).output();
-        assert!(ended.is_ok_and(|ended| ended.status.success()) || std::thread::panicking());
-    }
+pub fn python(sandbox: &Sandbox) -> PathBuf {
+    sandbox.workspace.join(".venv/bin/python")
 }
 
 fn tools() -> PathBuf {
@@ -157,7 +125,7 @@ impl Them {
         let peer = tools().join("js-debug/node_modules/@debugmcp/mcp-debugger/dist/cli.mjs");
         assert!(peer.is_file(), "{} is missing: run `cargo xtask tools`", peer.display());
         let client = Client::start(Command::new("node").arg(peer).arg("stdio").current_dir(&sandbox.workspace));
-        let (workspace, python) = (sandbox.workspace.clone(), sandbox.python());
+        let (workspace, python) = (sandbox.workspace.clone(), python(sandbox));
         Them { client, workspace, python, session: Value::Null }
     }
 
