@@ -34,37 +34,41 @@ pub const DEFAULT_STEP_TIMEOUT: Seconds = Seconds::of(5);
 /// The default size of a stop's snapshot, in tokens of about four bytes. 0: no snapshot.
 pub const DEFAULT_SNAPSHOT_TOKENS: u32 = 1500;
 
-/// Launch a program, launch.json config or test under the debugger; it may run on.
+/// Start a program, test or launch.json configuration under the debugger.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugLaunchParams {
-    // No docs for the schema where names say it; the command line has its own.
-    #[arg(help = "A source file or an executable; with a configuration, the current file; with a test, its file")]
+    /// Source file or executable. With `config`: the current file. With `test`: the file of the test.
     pub program: Option<String>,
-    /// Several, as one session.
+    /// Several programs to debug as one session, each without arguments.
     #[arg(long, value_name = "PROGRAM", num_args = 1..)]
     pub programs: Option<Vec<String>>,
-    #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
+    /// Name of a launch.json configuration or compound.
+    #[arg(long, value_name = "NAME")]
     pub config: Option<String>,
-    /// Pytest node id, or a cargo, go, node, vitest, jest test.
+    /// Test to run: a pytest node id, or the name of a cargo, go, node, vitest or jest test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
-    /// A session to launch anew.
+    /// Id of a session to launch again, with its earlier parameters.
     #[arg(long, value_name = "SESSION")]
     pub restart: Option<String>,
-    /// Swap changed Java code into it instead.
+    /// With `restart`: swap changed Java code into the running program instead.
     #[arg(long, num_args = 0, default_missing_value = "true", requires = "restart")]
     pub swap: Option<bool>,
-    #[arg(long, help = "When the program's name does not show it: python, javascript, ruby, go, rust, c, …")]
+    /// Language, if the program's name does not show it: python, javascript, ruby, go, rust, c, …
+    #[arg(long)]
     pub language: Option<String>,
-    #[arg(long, value_name = "NAME", help = "One of `tether adapters`, when several fit")]
+    /// Debug adapter to use when several fit: a name that `tether adapters` lists.
+    #[arg(long, value_name = "NAME")]
     pub adapter: Option<String>,
-    #[arg(last = true, help = "Arguments of the program")]
+    /// Arguments of the program.
+    #[arg(last = true)]
     pub args: Option<Vec<String>>,
+    /// Working directory (default: the workspace; for a test, that of its runner).
     #[arg(
         long,
         value_name = "DIR",
-        help = "Where it runs [default: the current folder; a test where its runner would]"
+        help = "Working directory [default: the current folder; for a test, that of its runner]"
     )]
     pub cwd: Option<String>,
     // The caller's current folder, in which a test is looked for: the command line's own.
@@ -72,20 +76,27 @@ pub struct DebugLaunchParams {
     #[schemars(skip)]
     #[arg(skip)]
     pub folder: Option<String>,
-    // As in launch.json: `{"NAME": "value", "OTHER": null}`, where null removes the variable.
+    /// Environment variables to set: {"NAME": "value"}; null removes one.
     #[serde(default, with = "env_object", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "env_object::schema")]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_env_variable, help = "Added to its environment")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_env_variable, help = "Environment variable to set; may be repeated")]
     pub env: Vec<(String, Option<String>)>,
-    #[arg(long, num_args = 0, default_missing_value = "true", help = "Stop before its first line")]
+    /// Stop before the first line.
+    #[arg(long, num_args = 0, default_missing_value = "true")]
     pub stop_on_entry: Option<bool>,
-    /// ["app.py:22"]
-    #[arg(long = "break", short, value_name = "FILE:LINE", help = "Set a breakpoint first")]
+    /// Breakpoints to set first, such as ["app.py:22"].
+    #[arg(
+        long = "break",
+        short,
+        value_name = "FILE:LINE",
+        help = "Breakpoint to set first, such as app.py:22; may be repeated"
+    )]
     pub breakpoints: Option<Vec<String>>,
-    /// Seconds to wait for a stop.
+    /// Seconds to wait for a stop. Without it, the call returns at once.
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "How long a stop's snapshot may be [default: 1500]")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
@@ -104,29 +115,38 @@ impl DebugLaunchParams {
     }
 }
 
-/// Attach to a debugger's port, a process, a page's url, the window, or by a launch.json config.
+/// Attach to a running program: by port, process id, page URL, window part or launch.json configuration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugAttachParams {
-    #[arg(help = "Where the program listens for debuggers")]
+    /// Port on which the program listens for debuggers.
     pub port: Option<u16>,
-    #[arg(long, help = "Default: this machine, and a listener of your own user only")]
+    /// Host of the port (default: this machine, and only your own user's listeners).
+    #[arg(long)]
     pub host: Option<String>,
-    #[arg(long, help = "A running process; with a configuration, the one that it picks")]
+    /// Process id. With `config`: the answer to its process picker.
+    #[arg(long)]
     pub pid: Option<u32>,
-    #[arg(long, help = "A page of the browser that listens on the port")]
+    /// URL of a page in the browser that listens on `port`.
+    #[arg(long)]
     pub url: Option<String>,
-    #[arg(long, value_enum, help = "A part of the tethered window; the session follows it over relaunches")]
+    /// Part of the tethered window. The session follows it when the window is replaced.
+    #[arg(long, value_enum)]
     pub window: Option<WindowPart>,
-    #[arg(long, help = "As for launch")]
+    /// Language of the program, if it is not clear: python, javascript, ruby, go, rust, c, …
+    #[arg(long)]
     pub language: Option<String>,
-    #[arg(long, value_name = "NAME", help = "As for launch")]
+    /// Debug adapter to use when several fit: a name that `tether adapters` lists.
+    #[arg(long, value_name = "NAME")]
     pub adapter: Option<String>,
-    #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
+    /// Name of a launch.json configuration.
+    #[arg(long, value_name = "NAME")]
     pub config: Option<String>,
-    #[arg(long, value_name = "SECONDS", help = "Wait for a stop")]
+    /// Seconds to wait for a stop. Without it, the call returns at once.
+    #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
@@ -139,57 +159,65 @@ pub enum WindowPart {
     ExtensionHost,
 }
 
-/// Show a session's state, stop reason, threads, exception; without an id, all sessions.
+/// Show the state, stop reason, threads and exception of a session, or list all sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStatusParams {
-    #[arg(value_name = "SESSION", help = "Only this session")]
+    /// Session id (default: the only active session, or all sessions).
+    #[arg(value_name = "SESSION")]
     pub session_id: Option<String>,
 }
 
-/// Wait until the program stops or ends (without an id: any session); returns at once if it has. A timeout is no error.
+/// Wait until a program stops or ends. Returns at once if it already has. A timeout is not an error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {
-    #[arg(long = "session", value_name = "ID", help = "Only this session [default: whichever stops first]")]
+    /// Wait for this session only (default: any session).
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    /// Seconds (default 30).
+    /// Seconds to wait (default 30).
     #[arg(value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
-/// End a session and the program that it launched; one that was attached to runs on.
+/// End a session and the program that it launched. A program that it attached to keeps running.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStopParams {
-    #[arg(value_name = "SESSION", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(value_name = "SESSION")]
     pub session_id: Option<String>,
-    /// Let the program run on.
+    /// Let the launched program continue.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub detach: Option<bool>,
 }
 
-/// Run a program to a line, show frames, locals, source and output there, and end it.
+/// Run a program to a line, show the frames, locals, source and output there, and end it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugProbeParams {
-    /// "app.py:22"
+    /// Line to run to, such as "app.py:22".
     #[arg(value_name = "FILE:LINE")]
     pub at: String,
-    /// Default: the file.
+    /// Program to run (default: the file in `at`).
     pub program: Option<String>,
-    #[arg(last = true, help = "Arguments of the program")]
+    /// Arguments of the program.
+    #[arg(last = true)]
     pub args: Option<Vec<String>>,
-    #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
+    /// Working directory (default: the workspace).
+    #[arg(long, value_name = "DIR", help = "Working directory [default: the current folder]")]
     pub cwd: Option<String>,
-    #[arg(long = "expr", short, value_name = "EXPR", help = "Evaluated there")]
+    /// Expressions to evaluate at the line.
+    #[arg(long = "expr", short, value_name = "EXPR", help = "Expression to evaluate at the line; may be repeated")]
     pub expressions: Option<Vec<String>>,
-    /// Seconds (default 30).
+    /// Seconds to wait for the line (default 30).
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    /// Size limit of the snapshot, in tokens (default 1500).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 

@@ -13,33 +13,36 @@ use serde_with::skip_serializing_none;
 use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
-/// Evaluate JavaScript in the window's page (Node: its global scope).
+/// Evaluate JavaScript in the window's page, or in the global scope of a Node window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageEvaluateParams {
-    /// A promise is awaited.
+    /// JavaScript expression. A promise is awaited.
     pub expression: String,
-    /// Default 30000.
+    /// Time limit in milliseconds (default 30000).
     #[arg(long)]
     pub timeout_ms: Option<u64>,
-    /// Another page: part of its address or title.
+    /// Part of the URL or title of another page to use.
     #[arg(long)]
     pub page: Option<String>,
 }
 
-/// Take a picture of the window's page.
+/// Take a screenshot of the window's page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageScreenshotParams {
-    /// Only this element.
+    /// Show only this element: a ref from a snapshot, such as e12.
     #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub element: Option<String>,
-    #[arg(long, num_args = 0, default_missing_value = "true", help = "All of the page, not only what is visible")]
+    /// Show the whole page, not only the visible part.
+    #[arg(long, num_args = 0, default_missing_value = "true")]
     pub full_page: Option<bool>,
-    #[arg(long, value_enum, help = "Default: png")]
+    /// Image format (default png).
+    #[arg(long, value_enum)]
     pub format: Option<PageImageFormat>,
-    #[arg(long, help = "Another page: part of its address or title")]
+    /// Part of the URL or title of another page to use.
+    #[arg(long)]
     pub page: Option<String>,
 }
 
@@ -52,43 +55,48 @@ pub enum PageImageFormat {
     Webp,
 }
 
-/// Show the page as text, with refs (`e12`) for other tools.
+/// Show the page as text, with element refs (such as e12) for the other operations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageSnapshotParams {
-    /// Most bytes (default 40000).
+    /// Maximum size in bytes (default 40000).
     #[arg(long)]
     pub max: Option<usize>,
-    /// Only this element and what is in it.
+    /// Show only this element and its contents: a ref such as e12.
     #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub from: Option<String>,
-    #[arg(long, help = "Another page: part of its address or title")]
+    /// Part of the URL or title of another page to use.
+    #[arg(long)]
     pub page: Option<String>,
 }
 
-/// Read the console of page, iframes, workers, extension host; `cursor` continues.
+/// Read console messages of the page, its iframes and workers, and the extension host or Node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageConsoleParams {
-    #[arg(long, help = "A cursor; without it, the newest")]
+    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    #[arg(long)]
     pub since: Option<u64>,
-    #[arg(long, help = "Default: 50")]
+    /// Maximum number of entries (default 50, at most 1000).
+    #[arg(long)]
     pub limit: Option<usize>,
-    /// Part of the text, or a level or source.
+    /// Show only messages that contain this text, or have this level or source.
     #[arg(long)]
     pub filter: Option<String>,
 }
 
-/// Read network requests that have ended; `cursor` continues.
+/// Read the page's network requests: finished ones, and those in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageNetworkParams {
-    #[arg(long, help = "A cursor; without it, the newest")]
+    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    #[arg(long)]
     pub since: Option<u64>,
-    #[arg(long, help = "Default: 50")]
+    /// Maximum number of entries (default 50, at most 1000).
+    #[arg(long)]
     pub limit: Option<usize>,
-    /// Part of the address; or method, status, type, `failed`.
+    /// Show only requests whose URL contains this text, or with this method, status or type, or `failed`.
     #[arg(long)]
     pub filter: Option<String>,
 }

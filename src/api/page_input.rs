@@ -10,21 +10,23 @@ use serde_with::skip_serializing_none;
 use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
-/// Act on the page with real mouse and keys: actions in order, each once its element is ready, until one fails.
+/// Perform mouse and keyboard actions on the page, in order. Each waits for its element; the first failure ends the
+/// call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageInputParams {
-    // No docs for the schema where names say it; the command line has its own.
+    /// Actions to perform, in order.
     #[arg(
         required = true,
         value_name = "ACTION",
         help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `wait \"text\"`, `wait e8` (until gone), or JSON"
     )]
     pub actions: Vec<InputActionParams>,
-    /// Answer with a new snapshot.
+    /// Return a new snapshot after the actions.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub snapshot: Option<bool>,
-    #[arg(long, help = "Another page: part of its address or title")]
+    /// Part of the URL or title of another page to use.
+    #[arg(long)]
     pub page: Option<String>,
 }
 
@@ -54,25 +56,31 @@ pub enum InputButton {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InputActionParams {
+    /// Kind of action.
     #[serde(rename = "do")]
     pub does: InputActionKind,
-    /// Or x and y, in CSS pixels. wait: until it is gone.
+    /// Ref of the element, such as e12; or give x and y. wait: until the element is gone.
     #[serde(rename = "ref")]
     pub at: Option<String>,
+    /// Horizontal position in CSS pixels.
     pub x: Option<f64>,
+    /// Vertical position in CSS pixels.
     pub y: Option<f64>,
-    /// drag: ref or "x,y".
+    /// drag: destination, a ref or "x,y".
     pub to: Option<String>,
-    /// type: into ref or the focus; wait: until shown.
+    /// type: text to enter in the ref or the focused element. wait: until this text is shown.
     pub text: Option<String>,
-    /// press: "Control+Shift+P", "Enter".
+    /// press: a key or chord, such as "Enter" or "Control+Shift+P".
     pub keys: Option<String>,
+    /// click: mouse button (default left).
     pub button: Option<InputButton>,
-    /// 2: double click.
+    /// click, press: number of times (default 1). 2: double click.
     pub count: Option<u32>,
+    /// scroll: horizontal distance in CSS pixels.
     pub dx: Option<f64>,
+    /// scroll: vertical distance in CSS pixels.
     pub dy: Option<f64>,
-    /// Default 5000.
+    /// Time limit in milliseconds (default 5000). wait without ref or text: how long to wait.
     pub timeout_ms: Option<u64>,
 }
 

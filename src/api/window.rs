@@ -15,36 +15,37 @@ use serde_with::skip_serializing_none;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStatusParams {}
 
-/// Start the window, or reconnect to it; a second call changes nothing.
+/// Start the window, or reconnect to a running one. A second call changes nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStartParams {
-    /// A configuration of launch.json, by name.
+    /// Name of the launch.json configuration to start.
     #[arg(long)]
     pub config: Option<String>,
-    /// Whether to run the build first.
+    /// When to build first. `auto` (default): at a start, and after a change since the last good build.
     #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
 
-/// Close the window and everything that belongs to it.
+/// Close the window and end all its processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStopParams {}
 
-/// Build, then replace the window; when the build fails, the old one stays.
+/// Build, then replace the window. If the build fails, the old window stays.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowRestartParams {
-    #[arg(long, value_enum, help = "Whether to run the build first")]
+    /// When to build first. `auto` (default): after a change since the last good build.
+    #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
 
-/// List what has changed since the window was built, or explain whether a path counts.
+/// List the files that changed since the window was built, or explain whether a path is tracked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowChangesParams {
-    /// To explain, relative to the workspace.
+    /// Path to explain, relative to the workspace.
     pub path: Option<String>,
 }
 

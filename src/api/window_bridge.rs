@@ -14,23 +14,27 @@ use super::window::RelaunchNotice;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowCommandParams {
-    #[arg(value_name = "COMMAND", help = "Its id")]
+    /// Command id, such as `workbench.action.files.saveAll`.
+    #[arg(value_name = "COMMAND")]
     pub command: String,
-    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments")]
+    /// Arguments of the command, as JSON values.
+    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments of the command, as JSON or plain text")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "argument_list_schema")]
     pub args: Option<Vec<Value>>,
 }
 
-/// Read an output channel of the window; without one, list channels and editors.
+/// Read an output channel of the window. Without a channel, list the channels and open editors.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowOutputParams {
-    #[arg(help = "Its name")]
+    /// Name of the output channel.
     pub channel: Option<String>,
-    #[arg(long, help = "A cursor; without it, the newest")]
+    /// Cursor from an earlier result: returns only newer text (default: the newest text).
+    #[arg(long)]
     pub since: Option<u64>,
-    #[arg(long, value_name = "BYTES", help = "Default: 16384")]
+    /// Maximum size in bytes (default 16384).
+    #[arg(long, value_name = "BYTES")]
     pub limit: Option<u64>,
 }
 

@@ -6,97 +6,112 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Set a breakpoint on a line or function, also before any launch; with condition, hit count (">=3") or log message.
+/// Set a breakpoint on a line or function, even before a launch. It stays for later sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointSetParams {
-    /// Also "app.py:22".
+    /// File and line, such as "app.py:22", or the file alone with `line`.
     #[arg(
         value_name = "FILE:LINE",
-        required_unless_present_any = ["function", "class_name"],
-        help = "A file and its line"
+        required_unless_present_any = ["function", "class_name"]
     )]
     pub file: Option<String>,
-    #[arg(
-        long = "class",
-        value_name = "CLASS:LINE",
-        help = "A line of a Java class instead: com.example.OrderService:12",
-        conflicts_with = "file"
-    )]
+    /// Java class and line, instead of a file: "com.example.Order:12", or the class alone with `line`.
+    #[arg(long = "class", value_name = "CLASS:LINE", conflicts_with = "file")]
     pub class_name: Option<String>,
-    #[arg(long, help = "The line, when it is not part of the file argument")]
+    /// Line number from 1, if it is not part of `file`.
+    #[arg(long)]
     pub line: Option<u32>,
-    #[arg(long, help = "One of several places on the line, as in FILE:LINE:COLUMN")]
+    /// Column number from 1, to choose among several places on the line.
+    #[arg(long)]
     pub column: Option<u32>,
-    #[arg(long, value_name = "NAME", help = "A function or method instead", conflicts_with_all = ["file", "line", "class_name"])]
+    /// Function or method, instead of a file.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "line", "class_name"])]
     pub function: Option<String>,
-    #[arg(long, value_name = "EXPR", help = "Only when this is true")]
+    /// Stop only when this expression is true.
+    #[arg(long, value_name = "EXPR")]
     pub condition: Option<String>,
-    #[arg(long = "hits", value_name = "COUNT", help = "Only at this hit: `3`, `>=3`, `%2`")]
+    /// Stop only at certain hits: "3", ">=3" or "%2".
+    #[arg(long = "hits", value_name = "COUNT")]
     pub hit_condition: Option<String>,
-    /// Printed instead; {expr} is evaluated.
+    /// Print this text instead of stopping. {expr} shows the value of an expression.
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
 }
 
-/// List breakpoints, watchpoints and exceptions.
+/// List the breakpoints and watchpoints, and the exceptions that stop a program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointListParams {}
 
-/// Remove one breakpoint or watchpoint, those of a file (or "app.py:22"), or all.
+/// Remove one breakpoint or watchpoint, those of a file or line, or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointRemoveParams {
-    #[arg(value_name = "ID", help = "From `tether break list`")]
+    /// Id from the list of breakpoints.
+    #[arg(value_name = "ID")]
     pub breakpoint_id: Option<u32>,
-    #[arg(long, help = "All of a file, or the one at FILE:LINE")]
+    /// File whose breakpoints to remove; or one line, such as "app.py:22".
+    #[arg(long)]
     pub file: Option<String>,
-    #[arg(long, num_args = 0, default_missing_value = "true", help = "All there are")]
+    /// Remove all breakpoints and watchpoints, except those of joined editors.
+    #[arg(long, num_args = 0, default_missing_value = "true")]
     pub all: Option<bool>,
 }
 
-/// Write the breakpoints to a file, to be shared.
+/// Write the breakpoints to a file, to share them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointExportParams {
-    #[arg(help = "A new file, or an earlier export")]
+    /// New file, or an earlier export to replace.
     pub file: String,
 }
 
-/// Add the breakpoints of an exported file; its conditions will run in your programs.
+/// Add the breakpoints of an exported file. Their conditions will run in your programs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointImportParams {
-    #[arg(help = "As `tether break export` has written it")]
+    /// File that `tether break export` wrote.
     pub file: String,
 }
 
-/// Choose which exceptions stop the program; without arguments, show the choice.
+/// Choose which exceptions stop the program, instead of the earlier choice. Without arguments, show it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointExceptionsParams {
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that are caught")]
+    /// Stop at exceptions that the program catches.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub caught: Option<bool>,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that are not caught")]
+    /// Stop at exceptions that nothing catches.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub uncaught: Option<bool>,
-    #[arg(long, value_name = "NAME", help = "Only of this class")]
+    /// Stop only at exceptions of this class.
+    #[arg(long, value_name = "NAME")]
     pub class: Option<String>,
-    #[arg(long = "filter", value_name = "NAME", help = "The adapter's own exception filters")]
+    /// The debug adapter's own exception filters.
+    #[arg(
+        long = "filter",
+        value_name = "NAME",
+        help = "One of the debug adapter's own exception filters; may be repeated"
+    )]
     pub filters: Option<Vec<String>>,
 }
 
-/// Stop when a variable, or a field of a class, is written (or read), where the adapter can.
+/// Stop when a variable or a field is written (or read), if the adapter supports it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WatchpointSetParams {
-    #[arg(value_name = "EXPR", help = "What is watched, in the frame that is stopped")]
+    /// Variable or field to watch, as an expression in the stopped frame.
+    #[arg(value_name = "EXPR")]
     pub expression: Option<String>,
-    #[arg(long = "class", value_name = "NAME", requires = "field_name", help = "Or a field of this class")]
+    /// Class of the field to watch, instead of `expression`.
+    #[arg(long = "class", value_name = "NAME", requires = "field_name")]
     pub class_name: Option<String>,
-    #[arg(long = "field", value_name = "NAME", requires = "class_name", help = "The field")]
+    /// Name of the field in the class.
+    #[arg(long = "field", value_name = "NAME", requires = "class_name")]
     pub field_name: Option<String>,
-    #[arg(long, value_enum, help = "Default: write")]
+    /// Accesses that stop the program (default write).
+    #[arg(long, value_enum)]
     pub access: Option<WatchpointAccess>,
 }
 

@@ -6,31 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use super::values::Seconds;
 
-/// Continue a stopped program; with `wait` (seconds), wait for its next stop.
+/// Continue a stopped program. With `wait`, also wait for its next stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugContinueParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
+    /// Continue only this thread, if the adapter supports it.
+    #[arg(long = "thread", value_name = "ID")]
     pub thread_id: Option<i64>,
-    #[arg(long, value_name = "SECONDS", help = "Wait for the next stop")]
+    /// Seconds to wait for the next stop. Without it, the call returns at once.
+    #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
-/// Stop a running program where it is.
+/// Pause a running program, and show where it stops.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugPauseParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
+    /// Pause only this thread, if the adapter supports it.
+    #[arg(long = "thread", value_name = "ID")]
     pub thread_id: Option<i64>,
-    #[arg(long, value_name = "SECONDS", help = "How long to wait for the stop [default: 5]")]
+    /// Seconds to wait for the stop (default 5).
+    #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
@@ -38,17 +46,21 @@ pub struct DebugPauseParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStepParams {
+    /// Step over the line, into its calls, or out of the function.
     #[serde(default)]
-    #[arg(value_enum, default_value = "over", help = "Over the line, into its calls, or out of the function")]
+    #[arg(value_enum, default_value = "over")]
     pub kind: StepKind,
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
+    /// Thread to step (default: the one that stopped first).
+    #[arg(long = "thread", value_name = "ID")]
     pub thread_id: Option<i64>,
-    /// Seconds (default 5).
+    /// Seconds to wait for the next stop (default 5).
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
 
@@ -61,20 +73,23 @@ pub enum StepKind {
     Out,
 }
 
-/// Continue to a line, or an earlier stop.
+/// Continue to a line, or to an earlier stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugRunToParams {
-    /// Also "app.py:22".
-    #[arg(value_name = "FILE:LINE", help = "A file and its line")]
+    /// File and line, such as "app.py:22", or the file alone with `line`.
+    #[arg(value_name = "FILE:LINE")]
     pub file: String,
-    #[arg(long, help = "The line, when it is not part of the file argument")]
+    /// Line number from 1, if it is not part of `file`.
+    #[arg(long)]
     pub line: Option<u32>,
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    /// Seconds (default 30).
+    /// Seconds to wait for the stop (default 30).
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
+    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }

@@ -14,49 +14,63 @@ pub const DEFAULT_ENTRY_COUNT: u32 = 50;
 /// The default number of source lines on each side of a line.
 pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
-/// Show frames of a stopped thread (default: the first that stopped).
+/// Show the frames of a stopped thread, innermost first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
+    /// Thread to show (default: the one that stopped first).
+    #[arg(long = "thread", value_name = "ID")]
     pub thread_id: Option<i64>,
-    #[arg(long = "start", value_name = "N", help = "Leave out so many of the innermost")]
+    /// Number of innermost frames to skip.
+    #[arg(long = "start", value_name = "N")]
     pub start_frame: Option<u32>,
-    #[arg(long, value_name = "N", help = "At most so many [default: 20]")]
+    /// Maximum number of frames (default 20).
+    #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
 }
 
-/// Show variables of a frame (default: the top one), or inside a variablesReference.
+/// Show the variables of a frame, or those inside a value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
+    /// Frame id from a stack or snapshot (default: the top frame).
+    #[arg(long = "frame", value_name = "ID")]
     pub frame_id: Option<i64>,
-    #[arg(long = "in", value_name = "REFERENCE", help = "What is inside the value with this reference")]
+    /// Value to look into: its variablesReference from an earlier result.
+    #[arg(long = "in", value_name = "REFERENCE")]
     pub variables_reference: Option<i64>,
-    #[arg(value_name = "NAME", help = "Only these")]
+    /// Show only the variables with these names.
+    #[arg(value_name = "NAME")]
     pub names: Option<Vec<String>>,
-    #[arg(long, value_name = "N", help = "Leave out so many")]
+    /// Number of variables to skip.
+    #[arg(long, value_name = "N")]
     pub start: Option<u32>,
-    #[arg(long, value_name = "N", help = "At most so many [default: 50]")]
+    /// Maximum number of variables (default 50).
+    #[arg(long, value_name = "N")]
     pub count: Option<u32>,
 }
 
-/// Evaluate an expression in a frame (default: the top one), with its side effects.
+/// Evaluate an expression in a frame, with its side effects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugEvaluateParams {
-    #[arg(value_name = "EXPR", help = "In the program's language")]
+    /// Expression in the program's language.
+    #[arg(value_name = "EXPR")]
     pub expression: String,
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
+    /// Frame id from a stack or snapshot (default: the top frame).
+    #[arg(long = "frame", value_name = "ID")]
     pub frame_id: Option<i64>,
-    #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
+    /// Purpose (default watch). Some adapters accept statements only in repl.
+    #[arg(long, value_enum)]
     pub context: Option<EvaluateContext>,
 }
 
@@ -69,77 +83,81 @@ pub enum EvaluateContext {
     Hover,
 }
 
-/// Set a variable of a frame, or a field in a variablesReference.
+/// Set a variable of a frame, or a field of a value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSetVariableParams {
-    #[arg(help = "The variable, or the field")]
+    /// Name of the variable or field.
     pub name: String,
-    /// An expression.
+    /// New value: an expression in the program's language.
     #[arg(allow_negative_numbers = true)]
     pub value: String,
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
+    /// Frame id from a stack or snapshot (default: the top frame).
+    #[arg(long = "frame", value_name = "ID")]
     pub frame_id: Option<i64>,
-    #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
+    /// Value whose field to set: its variablesReference from an earlier result.
+    #[arg(long = "in", value_name = "REFERENCE")]
     pub variables_reference: Option<i64>,
 }
 
-/// Show numbered source lines (default: around the stop), also of code without a file.
+/// Show source lines with their numbers, around a line or the current stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSourceParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(value_name = "FILE:LINE", help = "A file and its line")]
+    /// File, with or without a line: "app.py" or "app.py:22".
+    #[arg(value_name = "FILE:LINE")]
     pub file: Option<String>,
-    #[arg(long = "reference", value_name = "REFERENCE", help = "Code without a file: the reference in its frame")]
+    /// Code without a file: the sourceReference of its frame.
+    #[arg(long = "reference", value_name = "REFERENCE")]
     pub source_reference: Option<i64>,
-    #[arg(long, help = "The line, when it is not part of the file argument")]
+    /// Line number from 1, if it is not part of `file`.
+    #[arg(long)]
     pub line: Option<u32>,
-    /// Lines on each side (default 5).
+    /// Number of lines before and after (default 5).
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u32>,
 }
 
-/// Read what the program has printed; `cursor` continues.
+/// Read what the program printed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugOutputParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long, help = "A cursor; without it, the newest")]
+    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    #[arg(long)]
     pub since: Option<u64>,
-    #[arg(long, help = "At most so many [default: 50]")]
+    /// Maximum number of entries (default 50).
+    #[arg(long)]
     pub limit: Option<usize>,
 }
 
-/// Read what happened without stopping it: threads, modules, classes, targets; `cursor` continues.
+/// Read events that did not stop the program: threads, modules, classes, child processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugEventsParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    /// Session id. Required only when several sessions are active.
+    #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    #[arg(long, help = "A cursor; without it, the newest")]
+    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    #[arg(long)]
     pub since: Option<u64>,
-    #[arg(long, help = "At most so many [default: 50]")]
+    /// Maximum number of entries (default 50).
+    #[arg(long)]
     pub limit: Option<usize>,
-    #[arg(
-        long,
-        value_name = "KIND",
-        value_delimiter = ',',
-        help = "Only these; those of classes, monitors and loaded sources each alone, and only by name"
-    )]
+    /// Show only these kinds, such as threadStarted. Class, monitor and loadedSource kinds: one per call.
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub kinds: Option<Vec<String>>,
-    // Of Java; each kind that is not named is no longer captured.
-    #[arg(
-        long,
-        value_name = "KIND",
-        value_delimiter = ',',
-        help = "Record these kinds from now on, and no others (Java): threadStarted, threadEnded, classPrepare, classUnload, \
-                monitorContended, monitorAcquired, monitorWait, monitorWaited"
-    )]
+    /// Java: record these kinds from now on, and no others: threadStarted, threadEnded, classPrepare, classUnload,
+    /// monitorContended, monitorAcquired, monitorWait, monitorWaited.
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub capture: Option<Vec<String>>,
 }
 

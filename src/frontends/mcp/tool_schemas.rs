@@ -72,9 +72,12 @@ fn output_schema(operation: &Operation) -> JsonObject {
     outline
 }
 
-/// Removes `null` from optional parameters, which can be left out instead, and the width of
-/// numbers.
+/// Removes `null` from optional parameters, which can be left out instead, the width of numbers, and the line breaks of
+/// doc comments.
 fn simplify_schema(schema: &mut Schema) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.replace('\n', " ");
+    }
     schema.remove("format");
     if schema.get("minimum").is_some_and(|least| *least == 0) {
         schema.remove("minimum");
@@ -118,7 +121,7 @@ fn the_list_of_tools_is_that_of_the_operations() {
     let is_same = std::fs::read_to_string(&file).unwrap_or_default() == tool_list_text();
     assert!(
         is_same,
-        "an operation has changed: `UPDATE_TOOL_LIST=1 cargo test --lib tool_schemas` writes {file:?} anew"
+        "an operation has changed: `UPDATE_TOOL_LIST=1 cargo test --workspace --lib tool_schemas` writes {file:?} again"
     );
     let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
     assert_eq!(list_tools(None), tools);
@@ -138,8 +141,46 @@ fn the_list_of_tools_stays_within_its_budget() {
     }
     let (whole_bytes, input_bytes) = (bytes(&whole), bytes(&input_side));
     println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
-    assert!(input_bytes <= 12 * 1024, "{input_bytes}");
-    assert!(whole_bytes <= 22 * 1024, "{whole_bytes}");
+    assert!(input_bytes <= 22 * 1024, "{input_bytes}");
+    assert!(whole_bytes <= 30 * 1024, "{whole_bytes}");
+}
+
+/// The paths of the properties below `schema` that have no description.
+fn undescribed_properties(schema: &Value, path: &str) -> Vec<String> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let mut found: Vec<String> = properties
+        .flat_map(|(name, property)| {
+            let path = format!("{path}.{name}");
+            let below = undescribed_properties(property, &path);
+            let description = property["description"].as_str().unwrap_or_default();
+            description.trim().is_empty().then_some(path).into_iter().chain(below).collect::<Vec<_>>()
+        })
+        .collect();
+    if let Some(items) = schema.get("items") {
+        found.extend(undescribed_properties(items, &format!("{path}[]")));
+    }
+    found
+}
+
+#[test]
+fn every_parameter_of_every_tool_has_a_description() {
+    let of_tool = |tool: Tool| undescribed_properties(&Value::Object((*tool.input_schema).clone()), &tool.name);
+    let undescribed: Vec<String> = offered_operations().map(operation_tool).flat_map(of_tool).collect();
+    assert_eq!(undescribed, [""; 0]);
+    let nested = json!({"properties": {"a": {"items": {"properties": {"b": {"description": " "}}}}}});
+    assert_eq!(undescribed_properties(&nested, "tool"), ["tool.a", "tool.a[].b"]);
+}
+
+/// The command line has parameters that are no MCP tool's, and texts of its own.
+#[test]
+fn every_argument_of_every_command_has_a_help_text() {
+    for operation in OPERATIONS {
+        let command = (operation.augment)(clap::Command::new(operation.last_word()));
+        for argument in command.get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.trim().is_empty(), "{}: {}", operation.method, argument.get_id());
+        }
+    }
 }
 
 /// What a client may allow without asking its user.
