@@ -40,20 +40,19 @@ use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorP
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(700);
 
 const WINDOW_INSTRUCTIONS: &str = "\
-tether keeps one development window (a VS Code Extension Development Host, a browser, a Node service) alive while \
-everything around it restarts. The window belongs to the workspace, not to this server: it survives when this server \
-ends, and is found again. `window_start` starts it or finds it; calling it twice does no harm. Edit source files \
-freely: the next operation on the page notices, builds, relaunches, and says in `relaunched` which file it was; a \
-failed build is an error with the compiler's last lines, and the old window stays. `window_status` and \
-`window_changes` only look. `window_snapshot` shows the page as text with refs like e12; `window_input` acts on them, as \
-many actions in one call as you like, and answers with a new snapshot when asked; a ref of an earlier document is \
-refused. `window_console` also has what the extension host, or Node, has logged. When a call says that commands are not \
-trusted, ask the user to run `tether trust`.";
+tether keeps one development window alive (a VS Code Extension Development Host, a browser or a Node service) while \
+everything around it restarts. The window belongs to the workspace, not to this server: it stays open when this server \
+ends. `window_start` starts it, or reconnects to it. Then edit source files freely. The next page operation notices the \
+change, builds, updates the window, and names the changed file in `relaunched`. If the build fails, the call fails with \
+the compiler's last lines, and the old window stays. `window_status` and `window_changes` only look. `window_snapshot` \
+shows the page as text with refs such as e12. `window_input` acts on these refs: pass several actions in one call, and \
+ask for a new snapshot if you need one. A ref is valid until its document is replaced. `window_console` also shows what \
+the extension host or Node logged. If a call says that commands are not trusted, ask the user to run `tether trust`.";
 
 const DEBUG_INSTRUCTIONS: &str = "\
-Debugging: `debug_probe` looks once; `debug_launch` with `breakpoints` \
-and `wait` answers with the stop and its snapshot (frames, locals, source, output; `budget`: most tokens, default \
-1500); so do step and continue. Sessions and breakpoints survive this server.";
+Debugging: `debug_probe` shows the state at one line and ends the program. `debug_launch` with `breakpoints` and `wait` \
+returns the stop with a snapshot: frames, locals, source, output. So do step and continue. Sessions and breakpoints \
+survive this server.";
 
 /// The server instructions for the offered part of the API.
 fn server_instructions(group: Option<OperationGroup>) -> String {
@@ -262,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_instructions_are_short() {
+    fn the_instructions_are_below_200_words() {
         let words = server_instructions(None).split_whitespace().count();
         assert!(words < 200, "{words} words");
         assert!(!server_instructions(Some(OperationGroup::Window)).contains("debug_"));

@@ -53,10 +53,10 @@ impl ResourceKind {
 
     fn description(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            ResourceKind::State => ("window state", "As the result of window_status", "application/json"),
+            ResourceKind::State => ("window state", "The result of window_status", "application/json"),
             ResourceKind::Build => ("last build", "The last lines of the last build", "text/plain"),
-            ResourceKind::Console => ("console", "The newest entries, as the text of window_console", "text/plain"),
-            ResourceKind::Sessions => ("debug sessions", "As the result of debug_status", "application/json"),
+            ResourceKind::Console => ("console", "The newest console entries, as text", "text/plain"),
+            ResourceKind::Sessions => ("debug sessions", "The result of debug_status", "application/json"),
         }
     }
 
