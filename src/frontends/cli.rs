@@ -37,54 +37,64 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps the window under development alive and fresh while everything around it restarts.
 #[derive(Parser)]
-#[command(name = "tether", version, propagate_version = true)]
+#[command(name = "tether", version, propagate_version = true, disable_help_flag = true, disable_version_flag = true)]
 struct GlobalArgs {
-    /// The workspace [default: the nearest one upwards from the current folder]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Workspace folder [default: the nearest one upwards from the current folder]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL_OPTIONS)]
     workspace: Option<PathBuf>,
     /// Print the result as one JSON object
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
     json: bool,
+    // clap's own flags, under the same heading.
+    /// Print help
+    #[arg(long, short, global = true, action = clap::ArgAction::Help, help_heading = GLOBAL_OPTIONS)]
+    help: Option<bool>,
+    /// Print the version
+    #[arg(long, short = 'V', global = true, action = clap::ArgAction::Version, help_heading = GLOBAL_OPTIONS)]
+    version: Option<bool>,
 }
+
+/// The heading of the options that every command has.
+const GLOBAL_OPTIONS: &str = "Global options";
 
 // Subcommands that are not operations of the API. (No doc comment: clap would use it as the program's.)
 #[derive(Subcommand)]
 enum CliCommand {
-    /// Serve MCP on stdin and stdout, for an agent
+    /// Serve MCP on stdin and stdout, for agents
     Mcp {
         /// Offer only one group of tools
         #[arg(long, value_enum)]
         tools: Option<OperationGroup>,
     },
-    /// Serve JSON-RPC on stdin and stdout, for an editor
+    /// Serve JSON-RPC on stdin and stdout, for editor extensions
     Rpc,
-    /// Serve DAP on stdin and stdout, for an editor: it launches debug sessions, and joins those that there are
+    /// Serve DAP on stdin and stdout, for editors: launch debug sessions, or join running ones
     Dap {
-        /// Serve one of our own debug adapters instead, without a supervisor: sessions end with the editor
+        /// Serve one of tether's own debug adapters instead, without a supervisor; sessions end with the editor
         adapter: Option<OwnAdapter>,
-        /// With an adapter: accept connections on 127.0.0.1, one after the other; 0 chooses the port, which is printed
+        /// Accept connections on this port of 127.0.0.1, one after the other; 0 picks a free port and prints it
         #[arg(long, value_name = "PORT", requires = "adapter")]
         listen: Option<u16>,
-        /// As gdb has it, for editors that start another program in gdb's place
+        /// Ignored; for editors that start this program instead of gdb
         #[arg(short, value_name = "NAME", hide = true)]
         interpreter: Option<String>,
     },
     /// Show the commands that the workspace's files run, and record your consent
     Trust {
-        /// Of this configuration of launch.json
+        /// Trust the commands of this launch.json configuration
         #[arg(long, value_name = "NAME")]
         config: Option<String>,
-        /// Those that build tests before they are debugged
+        /// Trust the commands that build tests before a debug session
         #[arg(long, conflicts_with = "config")]
         tests: bool,
-        /// Only the programs of the workspace that debugging would run: interpreters, debug adapters
+        /// Trust only the interpreters and debug adapters in the workspace that debugging would run
         #[arg(long, conflicts_with_all = ["config", "tests"])]
         programs: bool,
         /// Consent without a prompt
         #[arg(long)]
         yes: bool,
     },
-    /// Write a commented devtools.toml for what is found here
+    /// Write a commented devtools.toml for this workspace
     Init,
     /// Print the JSON schema of devtools.toml
     Schema,
@@ -92,17 +102,17 @@ enum CliCommand {
     Shutdown,
     /// Print the supervisor's log
     ///
-    /// A supervisor that was started with DEVTETHER_LOG=debug logs more; one that was started with
-    /// DEVTETHER_DAP_RECORD=FOLDER also writes every message to and from a debug adapter into that folder, a file
-    /// for each connection. `tether shutdown` ends the running one; the next command starts another.
+    /// Two environment variables make a supervisor record more. With DEVTETHER_LOG=debug, it logs more. With
+    /// DEVTETHER_DAP_RECORD=FOLDER, it writes all messages to and from debug adapters into that folder, one file per
+    /// connection. To use them, run `tether shutdown`: the next command starts a new supervisor.
     Logs {
-        /// How many of the last lines
+        /// Number of lines to print, from the end
         #[arg(long, short = 'n', default_value_t = 100)]
         lines: usize,
     },
-    /// Run the supervisor of a workspace (front ends start one when they need it)
+    /// Run the supervisor of a workspace (other commands start it when they need it)
     Supervise {
-        /// Exit after this long without a connection, a window or a session
+        /// Exit after this time without a connection, a window or a session
         #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
         idle: Duration,
     },
@@ -122,7 +132,7 @@ const PRINT_CONFIG: &str = "print-config";
 fn operation_command(operation: &'static Operation) -> clap::Command {
     let command = (operation.augment)(clap::Command::new(operation.last_word()));
     if operation.method == WindowStartParams::METHOD {
-        let help = "Print what would run and where each line of it comes from; run nothing";
+        let help = "Print what would run, and where each setting comes from, without running it";
         return command
             .arg(clap::Arg::new(PRINT_CONFIG).long(PRINT_CONFIG).action(clap::ArgAction::SetTrue).help(help));
     }
@@ -137,7 +147,7 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .default_value("screenshot.png")
-            .help("Where to put the picture"),
+            .help("File for the picture"),
     )
 }
 
@@ -305,9 +315,9 @@ async fn call_with_spinner(
                 // Dropping a call cancels it; the supervisor reads that before the next call.
                 connection.peer.interrupt_calls();
                 drop(call);
-                spinner.set_message("calling it off");
+                spinner.set_message("cancelling");
                 wait_until_read(connection).await;
-                break Err(Error::new(ErrorKind::Cancelled, format!("{method} was called off")));
+                break Err(Error::new(ErrorKind::Cancelled, format!("{method} was cancelled")));
             }
             Some(value) = progress.recv() => {
                 if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) {

@@ -17,7 +17,7 @@ fn n18_ctrl_c_calls_the_start_off() {
     let output = start.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("window/start was called off"), "{stderr}");
+    assert!(stderr.contains("window/start was cancelled"), "{stderr}");
     wait_for_end(build.trim().parse().unwrap());
     assert_eq!(sandbox.status()["state"], "absent");
 }

@@ -17,9 +17,9 @@ use crate::error::{ErrorContext, Result};
 /// An adapter that runs in this process.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum OwnAdapter {
-    /// Java: launch and attach, with the arguments of launch.json's type `java`; needs a JDK only
+    /// Launch and attach to Java programs, with the arguments of launch.json's type `java`. Needs only a JDK
     Java,
-    /// Node: launch and attach, with the arguments of launch.json's type `node`; needs Node only
+    /// Launch and attach to Node programs, with the arguments of launch.json's type `node`. Needs only Node
     Node,
 }
 

@@ -26,30 +26,36 @@ pub enum LocalCommand {
         #[command(subcommand)]
         action: Option<AdaptersAction>,
     },
-    /// Check this machine, this workspace and this tether, and show what fixes the problems
+    /// Check this machine, this workspace and this tether, and show how to fix problems
     Doctor {
-        /// Show the processes of launches that no supervisor will reconnect to
+        /// Show leftover processes: those of launches that no supervisor will reconnect to
         #[arg(long)]
         reap: bool,
-        /// End them
+        /// End these processes
         #[arg(long, requires = "reap")]
         yes: bool,
     },
-    /// Print the completions of a shell
+    /// Print the completion script of a shell
     #[command(after_help = "bash: tether completions bash > ~/.local/share/bash-completion/completions/tether\n\
                             zsh:  tether completions zsh > a folder of $fpath, as _tether\n\
                             fish: tether completions fish > ~/.config/fish/completions/tether.fish")]
-    Completions { shell: Shell },
-    /// Print the manual page, or write all of them into a folder
-    Man { dir: Option<PathBuf> },
+    Completions {
+        /// Shell to print the script for
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder
+    Man {
+        /// Folder to write the pages into
+        dir: Option<PathBuf>,
+    },
 }
 
 /// What is to be done about tools.
 #[derive(Subcommand)]
 pub enum AdaptersAction {
-    /// Install an adapter or a tool, and what it needs, in its pinned version; its install scripts are never run
+    /// Install the pinned version of an adapter or a tool, and what it needs, without running install scripts
     Install {
-        /// As `tether adapters` lists it
+        /// Name of the adapter or tool, as `tether adapters` lists it
         name: String,
     },
 }

@@ -24,7 +24,7 @@ const SUBCOMMAND_GROUPS: &[SubcommandGroup] = &[
     },
     SubcommandGroup {
         word: "break",
-        about: "Set a breakpoint; list and remove breakpoints; stop at exceptions and writes",
+        about: "Set, list and remove breakpoints and watchpoints; choose which exceptions stop",
         default_verb: Some("set"),
     },
 ];

@@ -37,7 +37,7 @@ pub fn trust_commands(workspace: &Path, scope: TrustScope<'_>, yes: bool, json: 
     }
     if all.is_empty() {
         let workspace = escape_line(&workspace.to_string_lossy());
-        println!("the files of {workspace} want to run nothing: there is nothing to trust");
+        println!("the files of {workspace} run no commands: there is nothing to trust");
         return Ok(());
     }
     if !yes && !confirm()? {
