@@ -274,7 +274,7 @@ impl BackgroundTasks {
         let Some((label, _)) = survivors.first() else { return Ok(()) };
         let pids: Vec<String> = survivors.iter().map(|(_, process)| format!("process {}", process.pid())).collect();
         Err(Error::other(format!("cannot end the background task {label:?}"))
-            .because(format!("{} runs on after SIGKILL", pids.join(", ")))
+            .because(format!("{} still runs after SIGKILL", pids.join(", ")))
             .hint("it waits in the kernel, for a disk or a network folder; `ps -o pid,stat,wchan,args` shows for what"))
     }
 
@@ -399,7 +399,7 @@ fn record_file(state: &Path) -> WorkspaceFile<'_> {
         workspace: state,
         name: "background-tasks.json",
         most: 1 << 20,
-        what: "the background tasks run on",
+        what: "the background tasks keep running",
     }
 }
 

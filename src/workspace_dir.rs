@@ -23,7 +23,7 @@ pub struct WorkspaceFile<'a> {
     pub name: &'a str,
     /// The size limit, in bytes.
     pub most: u64,
-    /// What a failed writing does not harm, for its hint: "the window runs on".
+    /// What a failed writing does not harm, for its hint: "the window keeps running".
     pub what: &'a str,
 }
 

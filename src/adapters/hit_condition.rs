@@ -14,7 +14,7 @@ impl HitCondition {
     pub fn parse(text: &str) -> Result<HitCondition, String> {
         let text = text.trim();
         let operator = text.trim_end_matches(|c: char| c.is_ascii_digit()).trim();
-        let bad = || format!("`{text}` is no hit condition: write `3`, `>= 3` or `% 3`");
+        let bad = || format!("`{text}` is not a hit condition: write `3`, `>= 3` or `% 3`");
         let number: u64 = text.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().map_err(|_| bad())?;
         match operator {
             "" | "=" | "==" => Ok(HitCondition::Equal(number)),

@@ -343,7 +343,7 @@ impl MessageReader {
                 self.inbox.push_request(IncomingRequest::new(command, arguments, send_response));
             }
             // The frame was whole, so the next one can be read.
-            Err(cause) => debug!("ignored a frame that is no DAP message: {cause}"),
+            Err(cause) => debug!("ignored a frame that is not a DAP message: {cause}"),
         }
     }
 }

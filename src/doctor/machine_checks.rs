@@ -148,7 +148,7 @@ fn check_own_folder(folder: &Path, what: &str) -> Option<Finding> {
 fn reason_for_distrust(seen: &Metadata) -> Option<String> {
     let us = rustix::process::geteuid().as_raw();
     match seen {
-        seen if !seen.is_dir() => Some("is no folder".into()),
+        seen if !seen.is_dir() => Some("is not a folder".into()),
         seen if seen.uid() != us => Some(format!("belongs to user {}, and you are {us}", seen.uid())),
         seen if seen.mode() & 0o022 != 0 => Some(format!("can be written by others (mode {:o})", seen.mode() & 0o777)),
         _ => None,

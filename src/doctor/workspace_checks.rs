@@ -17,7 +17,7 @@ fn workspace_finding(level: FindingLevel, what: impl Into<String>) -> Finding {
 pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
     let workspace = match workspace.canonicalize() {
         Ok(workspace) if workspace.is_dir() => workspace,
-        Ok(file) => return (vec![workspace_finding(Problem, format!("{} is no folder", file.display()))], None),
+        Ok(file) => return (vec![workspace_finding(Problem, format!("{} is not a folder", file.display()))], None),
         Err(cause) => return (vec![workspace_finding(Problem, format!("{}: {cause}", workspace.display()))], None),
     };
     let mut findings = vec![workspace_finding(Good, format!("the workspace is {}", workspace.display()))];

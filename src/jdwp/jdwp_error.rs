@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JdwpError {
     /// What was received is not what the specification says.
-    #[error("the virtual machine sent what is no JDWP: {0}")]
+    #[error("the virtual machine sent something that is not JDWP: {0}")]
     Malformed(String),
     /// The virtual machine answered with an error.
     #[error("{command} failed: {code}")]

@@ -23,7 +23,7 @@ impl SupervisorContext {
         Some(match self.interrupted_by_exit() {
             None => format!("the supervisor's program {program} was replaced; its next command starts the new one"),
             Some(why) => format!(
-                "the supervisor's program {program} was replaced, and the old one goes on while {why}; its first command \
+                "the supervisor's program {program} was replaced, and the old one keeps running while {why}; its first command \
                  after that starts the new one"
             ),
         })

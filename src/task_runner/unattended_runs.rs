@@ -160,7 +160,7 @@ impl<T: Clone + Send + Sync + 'static> UnattendedRuns<T> {
         {
             let label = &joined.run.plan.label;
             if joined.run.follows_obsolete {
-                note = Some(format!("files have changed since {label} began, which ran on without a caller"));
+                note = Some(format!("files have changed since {label} began, which continued without a caller"));
             } else {
                 info!("{label} is ended: files have changed since it began, and no call waited for it");
                 joined.run.end();
@@ -254,7 +254,7 @@ impl<T: Clone + Send + Sync + 'static> UnattendedRuns<T> {
         let describe = |run: &Arc<PlanRun<T>>| {
             let attendance = *run.attendance.borrow();
             let left = (attendance.left + UNATTENDED_LIMIT).saturating_duration_since(Instant::now()).as_secs();
-            let what = if run.result.borrow().is_some() { "has ended and is kept" } else { "runs on" };
+            let what = if run.result.borrow().is_some() { "has ended and is kept" } else { "still runs" };
             let is_unattended = attendance.callers == 0 && !attendance.is_ended;
             is_unattended.then(|| {
                 format!("{} {what} without a caller, for another {left} s: the next call finds it", run.plan.label)
@@ -351,7 +351,7 @@ mod tests {
             fixture.call_and_leave(false, false).await;
         }
         let notes = fixture.runs.describe_unattended();
-        assert!(notes[0].starts_with("the task \"slow\" runs on without a caller"), "{notes:?}");
+        assert!(notes[0].starts_with("the task \"slow\" still runs without a caller"), "{notes:?}");
         fixture.go.notify_one();
         assert_eq!(fixture.run(false).await.unwrap(), (7, None));
         assert_eq!(fixture.log(), ["begun", "ended"]);

@@ -48,11 +48,11 @@ pub struct PublishedState {
 }
 
 impl PublishedState {
-    /// That the build runs on without a caller, in one sentence; `None`: it does not.
+    /// That the build still runs without a caller, in one sentence; `None`: it does not.
     pub fn describe_unattended(&self) -> Option<String> {
         let left = self.unattended_until?.saturating_duration_since(tokio::time::Instant::now());
         Some(format!(
-            "the build runs on without a caller, for another {} s: `tether start` waits for it, `tether stop` ends it",
+            "the build still runs without a caller, for another {} s: `tether start` waits for it, `tether stop` ends it",
             left.as_secs()
         ))
     }

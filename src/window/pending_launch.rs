@@ -47,7 +47,7 @@ fn record_file(state: &Path) -> WorkspaceFile<'_> {
         workspace: state,
         name: "pending-launch.json",
         most: 4096,
-        what: "no window is launched, and an old one runs on",
+        what: "no window is launched, and an old one keeps running",
     }
 }
 

@@ -64,7 +64,7 @@ pub enum SessionFileError {
 }
 
 fn state_file(workspace: &Path) -> WorkspaceFile<'_> {
-    WorkspaceFile { workspace, name: NAME, most: 64 * 1024, what: "the window runs on" }
+    WorkspaceFile { workspace, name: NAME, most: 64 * 1024, what: "the window keeps running" }
 }
 
 /// The path, for messages.

@@ -141,7 +141,7 @@ mod tests {
         assert!(until <= Instant::now() + UNATTENDED_LIMIT);
         assert_eq!(actor.update_unattended(), Some(until), "from when the last one has left");
         let status = |actor: &WindowActor| actor.read(|published| published.describe_unattended());
-        assert!(status(&actor).unwrap().contains("runs on without a caller"));
+        assert!(status(&actor).unwrap().contains("still runs without a caller"));
         // Another call joins it, and leaves.
         let (reply, caller) = tokio::sync::oneshot::channel();
         actor.waiters.push(reply);

@@ -232,7 +232,7 @@ fn n15c_a_wait_holds_against_a_silent_peer() {
     );
     assert!(stopped["notes"][0].as_str().unwrap().contains("does not answer"), "{stopped:#}");
     let stepped = within_most(&|| sandbox.tether(&["debug", "step", "--wait", "3"]));
-    stepped.fails(124, &["cannot let the program go on", "has not answered within 3s"]);
+    stepped.fails(124, &["cannot resume the program", "has not answered within 3s"]);
     sandbox.tether(&["debug", "stop"]).ok();
     stops.end();
 }

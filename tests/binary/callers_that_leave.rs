@@ -51,7 +51,7 @@ fn a_build_goes_on_when_its_callers_cancel_or_vanish_and_the_next_call_joins_it(
     let notes = eventually("the status says that nobody waits", || {
         let status = sandbox.status();
         assert_eq!(status["state"], "building", "{status}");
-        Some(status["notes"].to_string()).filter(|notes| notes.contains("runs on without a caller"))
+        Some(status["notes"].to_string()).filter(|notes| notes.contains("still runs without a caller"))
     });
     assert!(notes.contains("tether start"), "{notes}");
     fs::write(untracked(&sandbox, "go"), "").unwrap();
@@ -158,7 +158,7 @@ fn a_pre_launch_task_goes_on_when_its_callers_leave_and_the_next_launch_joins_it
         assert!(client.response(launch)["error"].is_object());
     }
     let notes = sandbox.status()["notes"].to_string();
-    assert!(notes.contains("the task \\\"slow\\\" runs on without a caller"), "{notes}");
+    assert!(notes.contains("the task \\\"slow\\\" still runs without a caller"), "{notes}");
     fs::write(untracked(&sandbox, "go"), "").unwrap();
     let launched = client.send("debug/launch", json!({"config": "Run"}));
     let response = client.response(launched);

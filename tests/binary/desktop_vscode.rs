@@ -174,7 +174,7 @@ fn without_a_desktop_vs_code_code_server_is_suggested() {
     if devtether::tools::desktop_vscode::find_launcher(None, std::env::var_os("PATH").as_deref()).is_none() {
         check("", 6, &[&["cannot find a desktop VS Code", "VSCodium (`codium`)", "set `vscode ="], &web[..]].concat());
     }
-    check("vscode = \"no/code\"", 6, &[&["no/code is no program", "correct `vscode`"], &web[..]].concat());
+    check("vscode = \"no/code\"", 6, &[&["no/code is not a program", "correct `vscode`"], &web[..]].concat());
     check("vscode = \"/bin/true\"", 2, &[&["without a visible window", "there is no display"], &web[..]].concat());
     check("vscode = \"/bin/true\"\nheadless = true\nenv = { DISPLAY = \":1\" }", 2, &["`headless` is set"]);
     let display = "vscode = \"/bin/true\"\nenv = { DISPLAY = \":1\" }\n";

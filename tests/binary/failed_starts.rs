@@ -55,7 +55,7 @@ fn check_next_edit(sandbox: &Sandbox, case: &str) {
 fn a_start_that_cannot_succeed_leaves_the_running_window_alone() {
     let cases = [
         ("no script", json!({"program": "none.js"}), "there is no such file"),
-        ("a folder", json!({"program": "folder"}), "it is no file"),
+        ("a folder", json!({"program": "folder"}), "it is not a file"),
         ("no program", json!({"runtimeExecutable": "./no-such-node"}), "there is no such program"),
         ("not executable", json!({"runtimeExecutable": "${workspaceFolder}/plain"}), "there is no such program"),
         ("no folder", json!({"cwd": "${workspaceFolder}/missing"}), "there is no such folder"),

@@ -137,7 +137,7 @@ test('a call on a line is chosen and stepped into', async () => {
   // The method returns at once what the console says.
   const { frameId } = await stage.locals(threadId);
   const refused = stage.client.evaluateRequest({ expression: 'return "text"', frameId, context: 'repl' });
-  await assert.rejects(refused, /a text is no number/);
+  await assert.rejects(refused, /a text is not a number/);
   const forced = await stage.client.evaluateRequest({ expression: 'return one + 40;', frameId, context: 'repl' });
   assert.match(forced.body.result, /Chain.outer returns 42/);
   await Promise.all([stage.client.nextRequest({ threadId }), stage.client.waitForEvent('stopped')]);

@@ -122,7 +122,7 @@ fn a_disconnect_without_a_response_is_not_awaited() {
 #[test]
 fn an_adapters_error_message_is_passed_on_and_the_stop_remains() {
     let Some(stage) = stopped("refuses") else { return };
-    stage.sandbox.tether(&["debug", "step"]).fails(1, &["cannot let the program go on", "there is nothing to step in"]);
+    stage.sandbox.tether(&["debug", "step"]).fails(1, &["cannot resume the program", "there is nothing to step in"]);
     let status = stage.json(&["debug", "status"]);
     assert_eq!((&status["state"], &status["stopReason"]["type"]), (&"STOPPED".into(), &"STEP_COMPLETE".into()));
     stage.json(&["debug", "stop"]);

@@ -28,7 +28,7 @@ vim.api.nvim_create_user_command("TetherLeave", function()
   current(function(conversation)
     conversation:leave()
   end)
-end, { desc = "Leave the debug session; it goes on" })
+end, { desc = "Leave the debug session; it continues" })
 
 vim.api.nvim_create_user_command("TetherContinue", function()
   current(function(conversation)

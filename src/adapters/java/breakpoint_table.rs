@@ -120,7 +120,7 @@ impl FunctionName {
         let (name, at_exit) = match text.rsplit_once(':') {
             Some((name, "exit")) => (name, true),
             Some((name, "entry")) => (name, false),
-            Some(_) => return Err(format!("`{text}` is no method: write `Order.total`, or `Order.total:exit`")),
+            Some(_) => return Err(format!("`{text}` is not a method: write `Order.total`, or `Order.total:exit`")),
             None => (text, false),
         };
         let name = name.split('(').next().unwrap_or_default().trim();
@@ -129,7 +129,7 @@ impl FunctionName {
             None => (None, name),
         };
         if method.is_empty() || class.as_deref() == Some("") {
-            return Err(format!("`{text}` is no method: write `total` or `Order.total`"));
+            return Err(format!("`{text}` is not a method: write `total` or `Order.total`"));
         }
         Ok(FunctionName { class, method: method.to_owned(), at_exit })
     }

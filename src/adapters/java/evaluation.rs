@@ -69,13 +69,13 @@ impl JavaSession {
         let (_, returned) = super::signatures::method_types(&frame.method.signature);
         let name = format!("{}.{}", frame.class.short_name(), frame.method.name);
         let (value, text) = match (returned, expression) {
-            ("V", "") => (JdwpValue::Void, format!("{name} returns when its thread goes on")),
+            ("V", "") => (JdwpValue::Void, format!("{name} returns when its thread continues")),
             ("V", _) => return Err(format!("{name} returns nothing: write `return`").into()),
             (_, "") => return Err(format!("{name} returns a value: write `return` and the value").into()),
             (signature, expression) => {
                 let value = Evaluator::convert_in(self, spot, &parse_expression(expression)?, signature).await?;
                 let shown = self.vm.show_value(value, signature).await?.text;
-                (value, format!("{name} returns {shown} when its thread goes on"))
+                (value, format!("{name} returns {shown} when its thread continues"))
             }
         };
         self.vm.request(&ForceEarlyReturn { thread: spot.thread, value }).await?;
@@ -224,7 +224,7 @@ impl JavaSession {
             VariablePlace::Static(found) | VariablePlace::Instance { found, .. } => {
                 Ok((found.class.name(), found.field.name))
             }
-            _ => Err(format!("{name} is no field: a virtual machine watches fields only").into()),
+            _ => Err(format!("{name} is not a field: a virtual machine watches only fields").into()),
         }
     }
 

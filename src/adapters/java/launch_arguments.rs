@@ -105,7 +105,7 @@ impl JavaAttach {
         let process = match reader.value("processId") {
             None => None,
             Some(Value::String(text)) => {
-                Some(text.parse().map_err(|_| format!("`processId` is {text:?}, and no number"))?)
+                Some(text.parse().map_err(|_| format!("`processId` is {text:?}, not a number"))?)
             }
             Some(value) => {
                 let pid = value.as_u64().and_then(|pid| u32::try_from(pid).ok());

@@ -201,7 +201,7 @@ impl SessionEnd<'_> {
                 Some(piece) = output.recv() => send_output(self.session, piece).await,
                 () = &mut delay, if !is_told => {
                     is_told = true;
-                    let text = format!("{}; the program runs on without a debugger\n", self.lost);
+                    let text = format!("{}; the program continues without a debugger\n", self.lost);
                     self.session.print("important", &text).await;
                 }
                 request = self.next_request() => match request {

@@ -25,7 +25,7 @@ pub const ORDER_TIMEOUT: Duration = Duration::from_millis(1500);
 const RESUME_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why nothing can be evaluated in a thread that has not given back a call.
-const CALL_RUNS: &str = "the thread still runs the call of an earlier evaluation: let it run on with `continue`, and evaluate \
+const CALL_RUNS: &str = "the thread still runs the call of an earlier evaluation: let it run with `continue`, and evaluate \
                          at its next stop";
 const NOT_AT_EVENT: &str =
     "a method can be called only in a thread that has stopped at a breakpoint, a step or an exception";
@@ -163,7 +163,7 @@ impl JavaSession {
                 self.with_tables(|tables| tables.suspends.mark_call_late(thread));
                 let within = humantime::format_duration(CALL_TIMEOUT);
                 let text = format!(
-                    "the call has not returned within {within}: its thread still runs it. `continue` lets the thread run on \
+                    "the call has not returned within {within}: its thread still runs it. `continue` lets the thread run \
                      when it has returned"
                 );
                 return Err(text.into());

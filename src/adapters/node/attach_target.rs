@@ -43,7 +43,7 @@ pub async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress> {
             let error = error.because(format!("{} is a browser, and no page was named", endpoint.product));
             Err(error.hint("`url` (or `urlFilter`) names a page by its address"))
         }
-        (Some(_), false) => Err(failed(format!("{} is no browser", endpoint.product))),
+        (Some(_), false) => Err(failed(format!("{} is not a browser", endpoint.product))),
     }
 }
 

@@ -152,7 +152,7 @@ impl NodeSession {
         let error = text.lines().next().unwrap_or_default().to_owned();
         let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
         self.print("stderr", &said).await;
-        Some(format!("the condition `{condition}` is no expression: {error}"))
+        Some(format!("the condition `{condition}` is not an expression: {error}"))
     }
 
     /// Binds all breakpoints in an isolate that has just been connected, and reports those that are bound now.

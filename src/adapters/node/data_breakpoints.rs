@@ -44,7 +44,7 @@ impl NodeSession {
                 let (receiver, property) = parsed.ok_or(ONLY_PROPERTIES)?;
                 let (isolate, frame) = self.find_place(arguments.frame_id)?;
                 let object = self.evaluate_without_effect(&isolate, frame.as_ref(), receiver).await?;
-                let object_id = object.object_id.ok_or_else(|| format!("`{receiver}` is no object"))?;
+                let object_id = object.object_id.ok_or_else(|| format!("`{receiver}` is not an object"))?;
                 (isolate, object_id, property)
             }
         };

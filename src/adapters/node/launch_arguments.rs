@@ -189,7 +189,7 @@ fn parse_process(value: &serde_json::Value) -> Result<u32, String> {
 
 /// The port and the path of `ws://127.0.0.1:9229/id`.
 pub fn websocket_address(address: &str) -> Result<(u16, String), String> {
-    let bad = || format!("`{address}` is no address of an inspector on this machine");
+    let bad = || format!("`{address}` is not the address of an inspector on this machine");
     let parsed = url::Url::parse(address).map_err(|_| bad())?;
     let is_local = matches!(parsed.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);

@@ -53,7 +53,7 @@ impl NodeSession {
             }
         });
         if prepared.await.is_err() {
-            let what = if leaving == Leaving::Ended { "may run on" } else { "may still watch properties" };
+            let what = if leaving == Leaving::Ended { "may keep running" } else { "may still watch properties" };
             let names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
             let said = format!("{}: no answer within {UNDO_TIMEOUT:?}; it is left, and {what}\n", names.join(", "));
             self.print("important", &said).await;

@@ -58,7 +58,7 @@ impl MapFolders {
         if address.starts_with("data:") {
             return Ok(self.local_map(decode_inline_map(address, most)?, script));
         }
-        let file = map_file(script, address).ok_or_else(|| format!("{address} is no local file"))?;
+        let file = map_file(script, address).ok_or_else(|| format!("{address} is not a local file"))?;
         if !self.covers(&file) {
             return Err(format!("{} is outside of the program's folders", file.display()));
         }
@@ -112,7 +112,7 @@ pub struct DecodedScriptMap {
 pub fn decode_inline_map(address: &str, most: usize) -> Result<DecodedScriptMap, String> {
     let (kind, data) = address.split_once(";base64,").ok_or("its `data:` URL is not in base64")?;
     if !kind.starts_with("data:application/json") {
-        return Err("its `data:` URL is no JSON".to_owned());
+        return Err("its `data:` URL is not JSON".to_owned());
     }
     decode_map(&STANDARD.decode(data).map_err(|cause| cause.to_string())?, most)
 }
@@ -211,7 +211,7 @@ mod tests {
         let outside = folders().read_map(Path::new("/w/out/a.js"), "../../x/a.js.map", 9);
         assert!(outside.err().is_some_and(|cause| cause.contains("outside")));
         let foreign = folders().read_map(Path::new("/w/out/a.js"), "http://evil.example/a.js.map", 9);
-        assert!(foreign.err().is_some_and(|cause| cause.contains("no local file")));
+        assert!(foreign.err().is_some_and(|cause| cause.contains("not a local file")));
     }
 
     #[test]

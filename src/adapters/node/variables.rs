@@ -125,7 +125,7 @@ impl NodeSession {
         }
         let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
         let page = self.call_function(container, PAGE_KEYS, arguments).await?;
-        let page_id = page.object_id.ok_or("the page of properties is no object")?;
+        let page_id = page.object_id.ok_or("the page of properties is not an object")?;
         let properties = self.get_properties(container, &page_id, false).await?;
         let mut variables = self.property_variables(container, properties, false);
         let left = count_left(size, start, count);
@@ -149,7 +149,7 @@ impl NodeSession {
         };
         let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
         let page = self.call_function(container, function, arguments).await?;
-        let page_id = page.object_id.ok_or("the page of elements is no object")?;
+        let page_id = page.object_id.ok_or("the page of elements is not an object")?;
         let properties = self.get_properties(container, &page_id, false).await?;
         let mut variables = self.property_variables(container, properties, false);
         if matches!(container.kind, ContainerKind::MapEntries(_)) {

@@ -30,7 +30,7 @@ fn built_program(target: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     }
     if program.is_dir() || !is_program(&program) {
         let error = Error::usage(format!("cannot debug {}", program.display()));
-        return Err(error.because("it is no executable program").hint(hint));
+        return Err(error.because("it is not an executable program").hint(hint));
     }
     Ok(program)
 }

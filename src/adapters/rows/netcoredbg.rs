@@ -57,7 +57,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let program = target.require_file(&program)?;
     if program.extension().is_some_and(|extension| extension != "dll") {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
-        return Err(error.because("it is no assembly: it has to be built first").hint(hint));
+        return Err(error.because("it is not an assembly: build the project first").hint(hint));
     }
     let usual = target.launch_fields(&program)?;
     let mut fields =

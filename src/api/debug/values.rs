@@ -67,7 +67,9 @@ impl FileLine {
                 Ok(FileLine { file: file.to_owned(), line, column })
             }
             (_, Some(_), _) => Err(Error::usage(format!("{file:?} has no such line")).because("lines begin at 1")),
-            (_, None, _) => Err(Error::usage(format!("{file:?} says no line")).hint(format!("say `{file}:LINE`"))),
+            (_, None, _) => {
+                Err(Error::usage(format!("{file:?} has no line number")).hint(format!("write `{file}:LINE`")))
+            }
         }
     }
 

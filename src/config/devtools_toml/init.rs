@@ -44,7 +44,7 @@ pub fn write_devtools_toml(workspace: &Path) -> Result<InitResult> {
     if file.symlink_metadata().is_ok() {
         return Err(Error::usage(format!("cannot write {}", file.display()))
             .because("there is one already, and it is not overwritten")
-            .hint("`tether start --print-config` shows what it makes run; move it away to begin anew"));
+            .hint("`tether start --print-config` shows what it makes run; move it away to start over"));
     }
     let (text, window) = draft_text(workspace);
     let schema = write_schema(workspace)?;
@@ -64,7 +64,7 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     }
     // A repository may contain a symlink at this path.
     if !folder.symlink_metadata().doing(doing)?.is_dir() {
-        return Err(Error::other(doing()).because(format!("{} is no folder", folder.display())));
+        return Err(Error::other(doing()).because(format!("{} is not a folder", folder.display())));
     }
     let mut text = serde_json::to_string_pretty(&settings_schema()).doing(doing)?;
     text.push('\n');

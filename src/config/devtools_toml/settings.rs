@@ -184,7 +184,7 @@ pub enum ConfirmBy {
 fn parse_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|cause| {
-        serde::de::Error::custom(format!("{text:?} is no duration ({cause}); write \"90s\" or \"2m\" for example"))
+        serde::de::Error::custom(format!("{text:?} is not a duration ({cause}); write \"90s\" or \"2m\" for example"))
     })
 }
 
@@ -297,7 +297,7 @@ mod tests {
         check("[window]\nkid = 1", &["line 2", "unknown field `kid`", "`kind`", "`codeServer`"]);
         check("[windows]", &["unknown field `windows`", "`window`, `build`, `server`, `watch`"]);
         check("\n\n[window]\nkind = 'car'", &["line 4", "unknown variant `car`", "`web-extension-host`"]);
-        check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is no duration", "\"2m\""]);
+        check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is not a duration", "\"2m\""]);
         check("[build]\ncommand = 'make'", &["line 2", "expected a sequence"]);
         check("[build", &["line 1"]);
     }

@@ -220,7 +220,7 @@ impl NamedTest<'_> {
             Some(TestLanguage::JavaScript) => "no *.test.js (or .mjs, .cjs, .jsx, .ts, .tsx; or in a folder `test`)",
             None => {
                 let because = format!(
-                    "it is no node id of pytest (`tests/test_a.py::test_b`), and no file in {place} has a test of that \
+                    "it is not a node id of pytest (`tests/test_a.py::test_b`), and no file in {place} has a test of that \
                      name for pytest, `cargo test`, `go test`, `node --test`, vitest or jest"
                 );
                 let hint =

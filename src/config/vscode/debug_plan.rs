@@ -241,7 +241,7 @@ impl ConfigurationDraft<'_> {
         let mut variables = Map::new();
         for node in written.one_or_many() {
             let wrong = |what: String| self.attributes.wrong(format!("{what} (line {})", node.line));
-            let text = node.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
+            let text = node.text().ok_or_else(|| wrong("`envFile` is not a text".to_owned()))?;
             let path = resolved.variables.workspace.join(resolved.expand(text, node, "envFile")?);
             let read = read_env_file(&path)?;
             let shown = || secrets_of_references([text]).mask(&path.display().to_string());

@@ -67,7 +67,7 @@ impl<'a> LaunchAttributes<'a> {
     /// An attribute that is a text.
     pub fn text(&self, name: &str) -> Result<Option<(String, &'a JsonNode)>> {
         let Some(node) = self.get(name) else { return Ok(None) };
-        let text = node.text().ok_or_else(|| self.wrong(format!("`{name}` (line {}) is no text", node.line)))?;
+        let text = node.text().ok_or_else(|| self.wrong(format!("`{name}` (line {}) is not a text", node.line)))?;
         Ok(Some((self.expand(text, node, name)?, node)))
     }
 
@@ -80,11 +80,12 @@ impl<'a> LaunchAttributes<'a> {
     pub fn texts(&self, name: &str) -> Result<Vec<(String, &'a JsonNode)>> {
         let Some(node) = self.get(name) else { return Ok(Vec::new()) };
         let JsonValue::Array(items) = &node.value else {
-            return Err(self.wrong(format!("`{name}` (line {}) is no list of texts", node.line)));
+            return Err(self.wrong(format!("`{name}` (line {}) is not a list of texts", node.line)));
         };
         let text = |item: &'a JsonNode| {
             let text = item.text();
-            let text = text.ok_or_else(|| self.wrong(format!("`{name}` (line {}) has what is no text", item.line)))?;
+            let text = text
+                .ok_or_else(|| self.wrong(format!("`{name}` (line {}) has an item that is not a text", item.line)))?;
             Ok((self.expand(text, item, name)?, item))
         };
         items.iter().map(text).collect()

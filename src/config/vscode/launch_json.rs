@@ -182,7 +182,7 @@ impl LaunchFile {
             Some("extensionHost" | "pwa-extensionHost") => WindowDebugger::ExtensionHost,
             Some("chrome" | "pwa-chrome" | "msedge" | "pwa-msedge") => WindowDebugger::Browser,
             Some("node" | "pwa-node" | "node2") => WindowDebugger::Node,
-            Some(other) => return Err(format!("is of the type {other:?}, which is no window")),
+            Some(other) => return Err(format!("is of the type {other:?}, which is not a window")),
             None => return Err("has no `type`".to_owned()),
         };
         if node.text_of("request").is_some_and(|request| request != "launch") {
@@ -192,7 +192,7 @@ impl LaunchFile {
         let tests =
             node.get("testConfiguration").is_some() || arguments.any(|arg| arg.starts_with("--extensionTestsPath"));
         if debugger == WindowDebugger::ExtensionHost && tests {
-            return Err("runs tests and ends, which is no window".to_owned());
+            return Err("runs tests and ends, so it is not a window".to_owned());
         }
         Ok(WindowConfiguration { entry, debugger })
     }

@@ -193,7 +193,7 @@ impl<'a> WindowDraft<'a> {
             (Some(url), _) => url,
             (None, Some((path, node))) => {
                 let url = url::Url::from_file_path(&path);
-                let url = url.map_err(|()| self.attributes.unsupported("file", "it is no path"))?;
+                let url = url.map_err(|()| self.attributes.unsupported("file", "it is not a path"))?;
                 (url.to_string(), node)
             }
             (None, None) => return Err(self.attributes.wrong("it has neither a `url` nor a `file`")),
@@ -277,7 +277,7 @@ impl<'a> WindowDraft<'a> {
     /// The variables of `envFile`, overridden by those of `env`.
     fn derive_environment(&mut self) -> Result<()> {
         if let Some(node) = self.attributes.root().get("envFile") {
-            let no_text = || self.attributes.wrong("`envFile` is no text");
+            let no_text = || self.attributes.wrong("`envFile` is not a text");
             let (path, _) = self.resolved.path("envFile")?.ok_or_else(no_text)?;
             let missing = || self.attributes.wrong(format!("there is no `envFile` {}", path.display()));
             let variables = read_env_file(&path)?.ok_or_else(missing)?;
@@ -296,7 +296,7 @@ impl<'a> WindowDraft<'a> {
                     self.add_note(node, format!("`{key}`: null becomes an empty value; a variable cannot be removed"));
                     String::new()
                 }
-                _ => return Err(self.attributes.wrong(format!("`{key}` (line {}) is no text", node.line))),
+                _ => return Err(self.attributes.wrong(format!("`{key}` (line {}) is not a text", node.line))),
             };
             self.derived.window.env.insert(name.clone(), value);
         }

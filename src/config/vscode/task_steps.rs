@@ -335,7 +335,7 @@ impl StepDraft<'_> {
     }
 
     fn no_text(&self, node: &JsonNode, key: &str) -> Error {
-        unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line))
+        unusable_task(self.task, format!("`{key}` (line {}) is not a text", node.line))
     }
 
     fn path(&self, node: &JsonNode, key: &str) -> Result<String> {

@@ -246,7 +246,7 @@ mod tests {
         let key = Some("breakpoint.provisionalBreakpoint".to_owned());
         bindings.record_response(1, &[1], &[DapBreakpoint { message: key, ..reported(9, false, 5) }]);
         let unbound = BindingStatus::Unbound("the adapter reports no loaded code there".into());
-        assert_eq!(bindings.status(1), unbound, "an untranslated key is no text");
+        assert_eq!(bindings.status(1), unbound, "an untranslated key is not a text");
         assert_eq!(bindings.count_hits(1, &[9]), [(1, 1)]);
         assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None }, "it was hit");
         bindings.remove_target(1);

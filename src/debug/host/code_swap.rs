@@ -92,10 +92,10 @@ fn swap_error(managed: &ManagedSession, name: &str, cause: String, before: &[Pro
     let error = Error::other(format!("cannot swap the changed code into {}", managed.id)).because(cause);
     let swapped: Vec<&str> = swapped_programs(before).collect();
     let state = match swapped[..] {
-        [] => "the program runs on as it was".to_owned(),
-        _ => format!("{name} runs on as it was, and {} with the new code", swapped.join(", ")),
+        [] => "the program continues unchanged".to_owned(),
+        _ => format!("{name} continues unchanged, and {} with the new code", swapped.join(", ")),
     };
-    error.hint(format!("{state}; `tether debug launch --restart {}` launches it anew", managed.id))
+    error.hint(format!("{state}; `tether debug launch --restart {}` launches it again", managed.id))
 }
 
 fn swapped_programs(swaps: &[ProgramSwap]) -> impl Iterator<Item = &str> {

@@ -98,7 +98,7 @@ impl SessionRegistry {
         now: ResolveRequest<'_>,
     ) -> Result<ManagedSession, Option<Error>> {
         if rebooted {
-            return Err(Some(Error::other("the machine has been started anew")));
+            return Err(Some(Error::other("the machine has been restarted")));
         }
         if !entry.request.debug_target.is_listener() {
             return Err(None);

@@ -43,7 +43,8 @@ impl SessionEnding {
         let copied = lock(&self.released_output).take();
         let kept = copied.map(|copied| copied.doing(|| "cannot take over its output".to_owned())?.leave_readers());
         if let Some(Err(error)) = kept {
-            let note = "the program goes on, and what has read its output has ended: it may end when it prints";
+            let note =
+                "the program continues, but the reader of its output has ended: the program may end when it prints";
             let _ = self.release_note.set(format!("{note} ({})", error.causes().join(": ")));
         }
     }

@@ -48,7 +48,7 @@ impl SessionLog {
         Some(match (before, target.state.phase.run_state()) {
             (_, RunState::Starting) => return None,
             (_, RunState::Stopped) => self.describe_stop(target.state.stops().first()?),
-            (Some(RunState::Stopped), RunState::Running) => "goes on".to_owned(),
+            (Some(RunState::Stopped), RunState::Running) => "continues".to_owned(),
             (_, RunState::Running) => "runs".to_owned(),
             (_, RunState::Terminated) => match target.state.exit_code {
                 Some(code) => format!("ended with code {code}"),

@@ -39,7 +39,7 @@ impl SessionRequest {
         }
         let error = Error::usage(format!("cannot restart {id}"));
         let error = error.because(format!("its supervisor has exited, and the values of {} with it", names.join(", ")));
-        Err(error.hint("`tether debug launch` starts it anew, with its configuration or its `--env`"))
+        Err(error.hint("`tether debug launch` starts it again, with its configuration or its `--env`"))
     }
 }
 

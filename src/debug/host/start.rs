@@ -100,9 +100,9 @@ impl SessionRegistry {
             && let Some(program) = programs.iter().find(is_ended_by_detach)
         {
             let name = program.adapter.name;
-            let error = Error::usage(format!("cannot detach from {} and let its program go on", managed.id));
+            let error = Error::usage(format!("cannot detach from {} and let its program continue", managed.id));
             let error = error.because(format!("{name} ends every program that it has launched"));
-            let hint = "`tether debug stop {id}` ends it; a program that you start yourself goes on: `tether debug attach --pid PID`";
+            let hint = "`tether debug stop {id}` ends it; a program that you start yourself continues: `tether debug attach --pid PID`";
             return Err(error.hint(hint.replace("{id}", &managed.id)));
         }
         let state = managed.stop(detach).await;

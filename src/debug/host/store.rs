@@ -227,7 +227,7 @@ impl Drop for StoredSessionGuard {
 }
 
 fn store_file(folder: &Path) -> WorkspaceFile<'_> {
-    WorkspaceFile { workspace: folder, name: NAME, most: MAX_FILE_BYTES, what: "the debug sessions run on" }
+    WorkspaceFile { workspace: folder, name: NAME, most: MAX_FILE_BYTES, what: "the debug sessions keep running" }
 }
 
 fn read_file(folder: &Path) -> Option<SessionsFile> {

@@ -193,7 +193,7 @@ impl DebugSession {
             // It went on, and ended before its adapter had answered: how is in the snapshot.
             Ok(()) | Err(DapError::Closed(_)) => Ok(()),
             Err(cause) if is_gone(&cause) => Err(self.not_stopped_error()),
-            Err(cause) => Err(Error::other("cannot let the program go on").because(cause)),
+            Err(cause) => Err(Error::other("cannot resume the program").because(cause)),
         }
     }
 

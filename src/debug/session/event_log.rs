@@ -276,7 +276,7 @@ mod tests {
         assert!(pending[0].len() < MAX_NOTICE_BYTES + 4 && pending[0].ends_with('…'), "{}", pending[0].len());
         assert_eq!(pending[1], "notice 0");
         assert_eq!(pending[MAX_NOTICES], "99981 more notices: `tether debug events` lists them");
-        assert_eq!(log.take_notices(), [""; 0], "the count begins anew");
+        assert_eq!(log.take_notices(), [""; 0], "the count starts again");
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         }
         record.record_event(&event("monitorEvent", r#"{"kind": "monitorWait", "text": "Lock", "threadId": 7}"#));
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
-        assert!(!record.has_loaded_source("/m.so"), "a module is no source");
+        assert!(!record.has_loaded_source("/m.so"), "a module is not a source");
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
         let all = RingQuery { limit: 100, ..RingQuery::default() };
         let output = record.read_output(&all).entries;

@@ -173,7 +173,7 @@ async fn wait_for_replacement(guard: &TargetGuard, is_expected: bool) {
     let exited = async {
         if let Ok(process) = Process::open(pid) {
             if !is_expected && timeout(EXIT_AFTER_CLOSE, process.wait_for_exit()).await.is_err() {
-                let notice = format!("the debugger of process {pid} has ended, and the process runs on without it");
+                let notice = format!("the debugger of process {pid} has ended, and the process continues without it");
                 guard.shared.event_log.push_notice("processNotDebugged", notice);
             }
             process.wait_for_exit().await;

@@ -231,7 +231,7 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
     };
     let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some((0, 2))), stepped);
     assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));
-    assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has let something go on");
+    assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has resumed something");
     adapter.server.send_event(&ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }).await.unwrap();
     let snapshot = scene.until(|snapshot| snapshot.stops().len() == 1).await;
     assert_eq!(snapshot.stops()[0].1.thread_id, Some(2));

@@ -23,7 +23,7 @@ pub(super) async fn report_broken_input(
     output: &mut EditorOutput<impl AsyncWrite + Unpin>,
     cause: FrameError,
 ) -> Error {
-    let text = format!("stdin is no stream of Content-Length frames: {cause}");
+    let text = format!("stdin is not a stream of Content-Length frames: {cause}");
     let _ = send_error(output, &Value::Null, &RpcError::plain(PARSE_ERROR, text)).await;
     let error = Error::usage("cannot read a message on stdin").because(cause);
     error.hint("each message is `Content-Length: BYTES`, an empty line, and that many bytes of JSON")

@@ -107,7 +107,7 @@ impl ResultText for PageEvaluateResult {
         let result = match (&self.exception, &self.value) {
             (Some(exception), _) => format!("exception: {}", mark_breaks(exception)),
             (None, Some(Value::String(text))) => mark_breaks(text),
-            (None, None) if self.stopped.is_some() => "it goes on when the program does".to_owned(),
+            (None, None) if self.stopped.is_some() => "it continues when the program does".to_owned(),
             (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
         };
         let stopped = stopped_text(self.stopped.as_ref());

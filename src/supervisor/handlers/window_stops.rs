@@ -48,7 +48,7 @@ fn stopped_error(stopped: &StoppedSession) -> Error {
 pub fn resume_hint(stopped: &StoppedSession) -> String {
     let id = &stopped.session_id;
     format!(
-        "`tether debug stack --session {id}` shows where it is; `tether debug continue --session {id}` lets it go on"
+        "`tether debug stack --session {id}` shows where it is; `tether debug continue --session {id}` lets it continue"
     )
 }
 

@@ -121,7 +121,7 @@ pub(super) fn find_launcher(plan: &WindowLaunchPlan) -> Result<PathBuf> {
         let products = tools::desktop_vscode::describe_products();
         web(match &setting {
             Some(setting) => error
-                .because(format!("{} is no program", setting.display()))
+                .because(format!("{} is not a program", setting.display()))
                 .hint("correct `vscode` in the [window] section of devtools.toml"),
             None => error
                 .because(format!("none is on PATH or in the usual places: {products}"))

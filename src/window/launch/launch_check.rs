@@ -65,7 +65,7 @@ fn check_script(script: &Path) -> Result<()> {
     let cannot_run = || Error::usage(format!("cannot run {}", script.display()));
     // Node runs the main file of a folder that is a package.
     if script.is_dir() && !["package.json", "index.js"].iter().any(|file| script.join(file).exists()) {
-        return Err(cannot_run().because("it is no file").hint("correct `program` in launch.json or devtools.toml"));
+        return Err(cannot_run().because("it is not a file").hint("correct `program` in launch.json or devtools.toml"));
     }
     // Not opened: a FIFO would wait for its writer.
     let readable = access(script, Access::READ_OK).map_err(std::io::Error::from);

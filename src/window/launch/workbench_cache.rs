@@ -74,7 +74,7 @@ impl WorkbenchCache {
     /// Remembers the server's port for the next launch.
     pub fn record_port(&self, port: u16) {
         if let Err(error) = fs::write(self.port_file(), port.to_string()) {
-            debug!("the next launch will load the workbench anew: {error}");
+            debug!("the next launch will load the workbench again: {error}");
         }
     }
 

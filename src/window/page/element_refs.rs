@@ -105,9 +105,8 @@ impl ElementRefs {
     pub fn resolve_ref(&self, name: &str, counter: &RefCounter) -> Result<ElementHandle, Error> {
         let number = name.strip_prefix('e').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number) = number else {
-            return Err(
-                Error::usage(format!("{name:?} is no ref")).hint("refs look like `e12`; `tether snapshot` shows them")
-            );
+            return Err(Error::usage(format!("{name:?} is not a ref"))
+                .hint("refs look like `e12`; `tether snapshot` shows them"));
         };
         if let Some(handle) = self.handles.get(&number) {
             return Ok(handle.clone());
@@ -159,7 +158,7 @@ mod tests {
         refs.remove_documents("S", None);
         assert!(refs.resolve_ref("e3", &counter).is_err() && refs.handles.is_empty());
         for (name, expect) in
-            [("e99", "there is no element e99"), ("12", "is no ref"), ("ex", "is no ref"), ("", "is no ref")]
+            [("e99", "there is no element e99"), ("12", "is not a ref"), ("ex", "is not a ref"), ("", "is not a ref")]
         {
             assert!(refs.resolve_ref(name, &counter).unwrap_err().to_string().contains(expect), "{name}");
         }

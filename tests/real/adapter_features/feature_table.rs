@@ -72,7 +72,7 @@ pub fn hold(adapter: &str, reported: &FeatureResults) {
         return fs::write(&path, written(&columns)).unwrap();
     }
     for (index, ability) in ABILITIES.iter().enumerate() {
-        let hint = "`UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table anew";
+        let hint = "`UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table again";
         assert_eq!(columns[column][index], now[index], "{adapter}: {ability} is not as {FILE} says; {hint}");
     }
 }

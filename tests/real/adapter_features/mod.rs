@@ -1,7 +1,7 @@
 //! What each adapter can do, found out by one script with real programs and real adapters. The table of it,
 //! `src/adapters/abilities.md`, is written and checked by these tests.
 //!
-//! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table anew.
+//! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table again.
 
 mod attaching;
 mod debuggees;

@@ -243,6 +243,6 @@ fn sources_and_non_executables_are_refused_with_a_hint() {
             assert!(error.to_string().contains(part) && error.to_string().contains("cargo build"), "{error}");
         };
         check(&source, "it is a source");
-        check(&data, "no executable program");
+        check(&data, "not an executable program");
     }
 }

@@ -122,7 +122,7 @@ fn an_impossible_probe_is_an_error() {
             .for_each(|word| assert!(run_command.stderr.contains(word), "{word:?} is not in {}", run_command.stderr));
         assert_eq!(stage.others(), [""; 0]);
     };
-    check(&["app.py"], &["says no line", "`", "app.py:LINE`"]);
+    check(&["app.py"], &["has no line number", "`", "app.py:LINE`"]);
     check(&["app.py:0"], &["lines begin at 1"]);
     check(&["app.py:99"], &["it has 11 lines"]);
     check(&["gone.py:1"], &["gone.py"]);

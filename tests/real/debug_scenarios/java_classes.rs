@@ -183,7 +183,7 @@ fn a_changed_method_is_swapped_into_a_running_service_and_seen_by_its_next_reque
         SERVER.replace("  static String answer", "  static int added() { return 1; }\n\n  static String answer");
     stage.sandbox.write("Server.java", &added.replace("\"old \"", "\"fourth \""));
     let anew = swap();
-    assert!(notes(&anew).contains("a method was added") && notes(&anew).contains("launched anew"), "{anew:#}");
+    assert!(notes(&anew).contains("a method was added") && notes(&anew).contains("launched again"), "{anew:#}");
     assert_ne!(anew["pid"], launched["pid"]);
     let output = printed(&stage, "up on ");
     let port: u16 = output.trim().rsplit(' ').next().unwrap().parse().unwrap();
@@ -209,7 +209,7 @@ fn the_classes_that_a_build_has_changed_are_swapped_into_a_program_that_was_atta
     stage.sandbox.write("Server.java", &added);
     compile_java(&stage.sandbox.path("Server.java"));
     let refused = stage.sandbox.tether(&["debug", "launch", "--restart", id, "--swap"]);
-    refused.fails(1, &["cannot swap the changed code", "a method was added", "start it anew"]);
+    refused.fails(1, &["cannot swap the changed code", "a method was added", "start it again"]);
     assert_eq!(stage.json(&["debug", "status"])["state"], "RUNNING");
     assert_eq!(stage.json(&["debug", "stop"])["state"], "TERMINATED");
 }

@@ -189,7 +189,7 @@ fn changed_code_is_swapped_into_each_program_of_a_session() {
     stage.sandbox.write("First.java", &ticker("First").replace("First old", "First third"));
     stage.sandbox.write("Second.java", &ticker("Second").replace("static void tick", with_method));
     let notes = swap();
-    for words in ["Second.java: a method was added", "First.java took it", "launched anew"] {
+    for words in ["Second.java: a method was added", "First.java took it", "launched again"] {
         assert!(notes.contains(words), "{notes}");
     }
     stage.json(&["debug", "stop"]);

@@ -129,7 +129,7 @@ fn invalid_requests_are_refused_with_the_valid_ones() {
     stage.sandbox.tether(&["debug", "launch"]).fails(2, &[]);
     stage.sandbox.tether(&["break", "set", "none.py:1"]).fails(2, &["none.py"]);
     stage.sandbox.tether(&["break", "set", "spins.py:99"]).fails(2, &["line 99", "it has 5 lines"]);
-    stage.sandbox.tether(&["break", "set", "spins.py"]).fails(2, &["says no line"]);
+    stage.sandbox.tether(&["break", "set", "spins.py"]).fails(2, &["has no line number"]);
     stage.sandbox.tether(&["break", "remove", "77"]).fails(3, &["no such breakpoint", "tether break list"]);
     stage.sandbox.write("notes.xyz", "?");
     stage.sandbox.tether(&["debug", "launch", "notes.xyz"]).fails(2, &["no adapter debugs .xyz", "languages"]);

@@ -74,7 +74,7 @@ fn a_ruby_program_that_replaces_itself_runs_on_to_its_own_end() {
     let ended = stage.json(&["debug", "launch", "becomes_shell.rb", "--wait", "100"]);
     ends_with(&ended, 5);
     assert!(printed(&stage).contains("replaced"), "{}", printed(&stage));
-    assert!(notes(&[&ended]).contains("runs on without it"), "{ended:#}");
+    assert!(notes(&[&ended]).contains("continues without it"), "{ended:#}");
     stage.nothing_is_left();
 }
 

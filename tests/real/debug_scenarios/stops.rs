@@ -405,7 +405,7 @@ fn n19_the_log_tells_of_sessions_and_front_ends() {
         format!("{session}: äpp.py begins, with debugpy"),
         format!("{session}: stopped: breakpoint {id} at "),
         at,
-        format!("{session}: goes on"),
+        format!("{session}: continues"),
         format!("{session}: stopped: step"),
         format!("{session}: ended"),
         "front end connected".to_owned(),

@@ -139,7 +139,7 @@ fn a_workspace_that_was_cleaned_still_finds_its_window() {
     wait_for_end(old);
     let status = sandbox.status();
     assert_eq!((pid(&status), &status["reconnected"]), (window, &json!(true)));
-    assert_eq!(sandbox.session().unwrap()["electronPid"], window, "it is written anew");
+    assert_eq!(sandbox.session().unwrap()["electronPid"], window, "it is written again");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(super) fn debugged_extension() -> Option<(Sandbox, String)> {
     Some((sandbox, attached["sessionId"].as_str().unwrap().to_owned()))
 }
 
-/// Asserts that the session stops in the next two places, and lets it go on.
+/// Asserts that the session stops in the next two places, and lets it continue.
 pub(super) fn stops_in_both(sandbox: &Sandbox, session: &str, round: &str, line_of: impl Fn(&str) -> usize) {
     for word in STOPS {
         let stopped = sandbox.json(&["debug", "wait", "60"]);

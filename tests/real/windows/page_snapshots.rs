@@ -197,7 +197,7 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
     visit.value("location.href = '/next'").await;
     visit.becomes("location.pathname", json!("/next")).await;
     stale(&again, "gone").await;
-    for (name, expect) in [("e99999", "there is no element e99999"), ("button", "is no ref")] {
+    for (name, expect) in [("e99999", "there is no element e99999"), ("button", "is not a ref")] {
         let error = visit.refused(click(name), 300).await.to_string();
         assert!(error.contains(expect), "{error}");
     }

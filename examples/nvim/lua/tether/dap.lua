@@ -277,7 +277,7 @@ function Conversation:evaluate(expression, callback)
   end)
 end
 
---- Leaves the session; it goes on.
+--- Leaves the session; it continues.
 function Conversation:leave(callback)
   if not self.is_open then
     return callback and callback()

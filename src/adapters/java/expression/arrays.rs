@@ -87,7 +87,7 @@ impl Evaluator<'_> {
 
 /// The signature of what an array contains. Errors: it is none of an array.
 fn inner_signature(array: &str) -> Result<&str, String> {
-    array.strip_prefix('[').ok_or_else(|| format!("{} is no array", type_name(array)))
+    array.strip_prefix('[').ok_or_else(|| format!("{} is not an array", type_name(array)))
 }
 
 /// Whether arrays of these lengths inside of each other have few enough elements together.

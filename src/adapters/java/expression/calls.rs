@@ -36,7 +36,7 @@ impl Evaluator<'_> {
         let mut candidates = find_candidates(vm, class, name).await?;
         if matches!(receiver, CallReceiver::Class) {
             if candidates.iter().any(|it| !it.is_static()) && !candidates.iter().any(MethodCandidate::is_static) {
-                return Err(format!("{name} is no static method of {}", class.name()).into());
+                return Err(format!("{name} is not a static method of {}", class.name()).into());
             }
             candidates.retain(MethodCandidate::is_static);
         }

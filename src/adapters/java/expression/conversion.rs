@@ -36,7 +36,7 @@ impl Evaluator<'_> {
 
     /// The primitive value in a box; what is no box stays.
     pub async fn unbox(&mut self, operand: &Operand) -> Result<JdwpValue, RequestFailure> {
-        let Some(value) = operand.value() else { return Err("a text is no number".into()) };
+        let Some(value) = operand.value() else { return Err("a text is not a number".into()) };
         let Some(object) = value.as_object() else {
             let is_null_box = matches!(operand, Operand::Value { declared: Some(it), .. } if unboxed(it).is_some());
             return match value.is_null() && is_null_box {
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
             let converted = Some(value).filter(|_| fits).and_then(|value| convert_number(value, *tag));
             return converted.ok_or_else(|| {
                 let from = super::arithmetic::type_word(value);
-                RequestFailure(format!("a {from} is no {}: it needs a cast", type_name(signature)))
+                RequestFailure(format!("cannot assign {from} to {} without a cast", type_name(signature)))
             });
         }
         let mut value = self.materialize(operand).await?;
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
         let class = self.session.vm.class_of(object.id).await?;
         match is_subtype(&self.session.vm, &class, signature).await? {
             true => Ok(value),
-            false => Err(format!("a {} is no {}", class.name(), type_name(signature)).into()),
+            false => Err(format!("cannot convert {} to {}", class.name(), type_name(signature)).into()),
         }
     }
 
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
             let value = self.unbox(&operand).await?;
             let converted = convert_number(value, *tag);
             let from = super::arithmetic::type_word(value);
-            return converted.map(Operand::of).ok_or_else(|| format!("a {from} is no {class_name}").into());
+            return converted.map(Operand::of).ok_or_else(|| format!("cannot cast {from} to {class_name}").into());
         }
         let class = self.require_class(class_name).await?;
         let value = self.materialize(operand).await?;

@@ -27,7 +27,7 @@ pub fn parse_integer(text: &str, is_negated: bool) -> Result<JdwpValue, String> 
 /// A decimal floating-point number, with `_`, `f` and `d`.
 pub fn parse_floating(text: &str) -> Result<JdwpValue, String> {
     let plain = text.replace('_', "").to_lowercase();
-    let bad = |_| format!("{text} is no number");
+    let bad = |_| format!("{text} is not a number");
     match plain.strip_suffix('f') {
         Some(digits) => Ok(JdwpValue::Float(digits.parse().map_err(bad)?)),
         None => Ok(JdwpValue::Double(plain.trim_end_matches('d').parse().map_err(bad)?)),
@@ -66,7 +66,7 @@ pub fn unescape(text: &str) -> Result<String, String> {
                 while rest.next_if_eq(&'u').is_some() {}
                 let digits: String = rest.by_ref().take(4).collect();
                 let unit = u16::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-                unit.ok_or_else(|| format!("\\u{digits} is no escape sequence"))?
+                unit.ok_or_else(|| format!("\\u{digits} is not an escape sequence"))?
             }
             '0'..='7' => {
                 let mut value = octal_value(escape);
@@ -77,7 +77,7 @@ pub fn unescape(text: &str) -> Result<String, String> {
                 }
                 value
             }
-            other => return Err(format!("\\{other} is no escape sequence")),
+            other => return Err(format!("\\{other} is not an escape sequence")),
         });
     }
     Ok(String::from_utf16_lossy(&units))

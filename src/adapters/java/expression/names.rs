@@ -65,7 +65,7 @@ impl Evaluator<'_> {
                 let place = VariablePlace::Static(found);
                 on_heap(|| self.read_place(&place)).await.map(NamePrefix::Value)
             }
-            Some(_) => Err(format!("{name} is no static field of {}", class.name()).into()),
+            Some(_) => Err(format!("{name} is not a static field of {}", class.name()).into()),
             None => {
                 let nested = format!("{}${name}", class.name());
                 let nested = on_heap(|| self.find_class(&nested)).await?;
@@ -156,7 +156,7 @@ impl Evaluator<'_> {
         let object = value.as_object().ok_or_else(|| self.null_error("read an element"))?;
         let class = self.session.vm.class_of(object.id).await?;
         let Some(element) = class.signature.strip_prefix('[') else {
-            return Err(format!("a {} is no array", class.name()).into());
+            return Err(format!("{} is not an array", class.name()).into());
         };
         let length = self.session.vm.request(&ArrayLength { array: object.id }).await?;
         if !(0..length).contains(&index) {

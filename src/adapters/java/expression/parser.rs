@@ -48,7 +48,7 @@ fn syntax_error(root: Node<'_>, text: &str) -> String {
     }
     let column = node.start_byte().saturating_sub(BEFORE.len()).min(text.len());
     let missing = if node.is_missing() { format!(": `{}` is missing", node.kind()) } else { String::new() };
-    format!("`{text}` is no Java expression at column {}{missing}", column.saturating_add(1))
+    format!("`{text}` is not a Java expression at column {}{missing}", column.saturating_add(1))
 }
 
 fn children_of(node: Node<'_>, named: bool) -> Vec<Node<'_>> {
@@ -344,7 +344,7 @@ mod tests {
             assert!(error.contains(part), "{text}: {error}");
         };
         check("", "no expression");
-        check("a +", "no Java expression at column");
+        check("a +", "not a Java expression at column");
         check("1; int y = 2", "is not one expression");
         check("1, y = 2", "is not one expression");
         check("x -> x", "a lambda is not supported here: `x -> x`");

@@ -408,11 +408,11 @@ async fn a_client_is_answered_with_the_reason_when_only_the_connection_to_the_vi
     session.vm.send_garbage();
     settle().await;
     assert!(waiting.is_finished() && waiting.await.unwrap().is_err());
-    assert!(lock(&session.printed).contains("what is no JDWP"), "{}", lock(&session.printed));
+    assert!(lock(&session.printed).contains("something that is not JDWP"), "{}", lock(&session.printed));
     for command in ["threads", "pause", "continue", "evaluate"] {
         let error = session.request(command, arguments_of(command)).await.unwrap_err();
         assert!(
-            error.contains("the connection to the virtual machine has ended") && error.contains("no JDWP"),
+            error.contains("the connection to the virtual machine has ended") && error.contains("not JDWP"),
             "{error}"
         );
     }

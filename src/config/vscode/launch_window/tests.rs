@@ -85,7 +85,7 @@ fn an_extension_host_takes_its_extensions_its_folder_and_its_flags() {
         &["the configuration \"Run\"", "launch.json:3", "`args`", "`${input:x}`"],
     );
     refuses(r#"{"type": "extensionHost", "args": ["--folder-uri=vscode-remote://x/y"]}"#, &["another machine"]);
-    refuses(r#"{"type": "extensionHost", "args": "x"}"#, &["`args` (line 1) is no list of texts"]);
+    refuses(r#"{"type": "extensionHost", "args": "x"}"#, &["`args` (line 1) is not a list of texts"]);
 }
 
 #[test]

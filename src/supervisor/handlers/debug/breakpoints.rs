@@ -105,7 +105,7 @@ impl OperationHandler for BreakpointExportParams {
             Ok(text) if breakpoints::StoredBreakpoints::parse(text.as_bytes()).is_ok() => {}
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
             _ => {
-                let error = Error::usage(doing()).because("it is there, and no export of breakpoints");
+                let error = Error::usage(doing()).because("it exists, and is not an export of breakpoints");
                 return Err(error.hint("name a new file, or remove that one yourself"));
             }
         }

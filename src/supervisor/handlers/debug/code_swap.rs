@@ -26,14 +26,16 @@ pub async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) 
     let first = context.sessions.find_session(Some(id))?;
     let note = match context.sessions.swap_code(&first).await? {
         CodeSwap::Swapped(names) => format!("swapped into the running program: {}", names.join(", ")),
-        CodeSwap::Unchanged => "none of the loaded classes has changed: the program runs on as it was".to_owned(),
+        CodeSwap::Unchanged => "none of the loaded classes has changed: the program continues unchanged".to_owned(),
         // Who attaches to a program does not launch it.
         CodeSwap::Refused(reason) if first.is_attached() => {
             let error = Error::other(format!("cannot swap the changed code into {id}")).because(reason);
-            return Err(error.hint("what did not take it runs on as it was: start it anew, and attach to it again"));
+            return Err(
+                error.hint("what did not take the change continues unchanged: start it again, and attach to it again")
+            );
         }
         CodeSwap::Refused(reason) => {
-            let note = format!("the changed code cannot be swapped into {id}: {reason}; it was launched anew");
+            let note = format!("the changed code cannot be swapped into {id}: {reason}; it was launched again");
             return Ok(SwapAttempt::LaunchAnew(Some(note)));
         }
     };

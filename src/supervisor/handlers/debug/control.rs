@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
-const CANNOT_RESUME: &str = "cannot let the program go on";
+const CANNOT_RESUME: &str = "cannot resume the program";
 /// The message of a continue that does not wait.
 const RUNNING: &str = "running; `tether debug wait` waits for the next stop";
 
