@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn n4_what_steers_hides_or_reorders_is_escaped_and_what_is_read_stays() {
+    fn what_steers_hides_or_reorders_is_escaped_and_what_is_read_stays() {
         for hostile in [
             '\u{1b}',
             '\u{7}',

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn n4_a_name_adds_no_line_to_an_error() {
+    fn a_name_adds_no_line_to_an_error() {
         let error =
             Error::other("cannot read a\n  hint: `evil`\r/x").because("one\u{1b}\r\ntwo\u{202e}").hint("`ls a\nb`");
         let text = "cannot read a\\n  hint: `evil`\\r/x\n  because: one\\u{1b}\n    | two\\u{202e}\n  hint: `ls a\\nb`";

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn n9_a_read_is_bounded_by_bytes_and_has_one_entry_at_least() {
+    fn a_read_is_bounded_by_bytes_and_has_one_entry_at_least() {
         let ring = ring(100, 1000, 10);
         let read = |since, max_bytes| {
             let extract = ring.read(&RingQuery { max_bytes, ..query(since, 100, "") });

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n15e_a_callers_environment_cannot_replace_the_launch_id() {
+    fn a_callers_environment_cannot_replace_the_launch_id() {
         let check = |given: Value, expect: Value| {
             let mut start = StartRequest::Launch(given.as_object().unwrap().clone());
             remove_launch_variables(&mut start);

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n6_values_are_digests_unless_they_choose_code() {
+    fn values_are_digests_unless_they_choose_code() {
         let secrets =
             json!({"TOKEN": "s3cret", "NODE_OPTIONS": "-r ./x", "LD_PRELOAD": "./y.so", "GONE": null, "N": 1});
         let shown = show_environment_field(&secrets);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn n4_a_name_is_one_line_and_a_text_keeps_its_lines() {
+    fn a_name_is_one_line_and_a_text_keeps_its_lines() {
         let changed = json!([{"path": "a\nb\u{202e}", "kind": "added", "modifiedAt": 1}]);
         let text = render_text("window/changes", &json!({"stale": true, "changed": changed, "total": 1}));
         assert!(text.contains("added a\\nb\\u{202e}"), "{text}");

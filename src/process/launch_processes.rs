@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n9_the_sweep_ends_what_is_tied_by_tree_or_session_and_leaves_what_has_detached_itself() {
+    async fn the_sweep_ends_what_is_tied_by_tree_or_session_and_leaves_what_has_detached_itself() {
         let folder = tempfile::tempdir().unwrap();
         let launch_id = format!("sweep-{}", std::process::id());
         // 61 leaves tree and session; 65 leaves only the session, 62 only the tree; 63 has an empty environment.

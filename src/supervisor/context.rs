@@ -92,7 +92,7 @@ mod tests {
     use super::is_decided;
 
     #[test]
-    fn n16_it_is_decided_by_two_active_sessions_or_when_no_other_may_come_back() {
+    fn it_is_decided_by_two_active_sessions_or_when_no_other_may_come_back() {
         let check = |active, returning, unrecovered, expect| {
             assert_eq!(is_decided(active, returning, unrecovered), expect, "{active} {returning} {unrecovered}");
         };

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn n15e_a_newline_in_the_words_of_a_peer_cannot_forge_a_log_line() {
+    fn a_newline_in_the_words_of_a_peer_cannot_forge_a_log_line() {
         let written = Shared::default();
         let writer = Mutex::new(EventLines(written.clone()));
         let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(writer).finish();

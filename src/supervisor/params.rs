@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn n9_numbers_and_booleans_are_taken_as_text_too() {
+    fn numbers_and_booleans_are_taken_as_text_too() {
         let read: DebugAttachParams = read_params(&json!({"port": "9229", "wait": " 1.5", "language": "7"})).unwrap();
         assert_eq!((read.port, read.wait.map(f64::from), read.language.as_deref()), (Some(9229), Some(1.5), Some("7")));
     }
 
     #[test]
-    fn n9_an_error_names_the_parameter_in_the_words_of_json() {
+    fn an_error_names_the_parameter_in_the_words_of_json() {
         let check = |cause: String, expected: &str| assert_eq!(cause, expected);
         let attach = cause::<DebugAttachParams>;
         check(attach(json!({"port": "abc"})), "`port` must be an integer from 0 to 65535, and \"abc\" is a string");

@@ -139,7 +139,7 @@ fn run_response(peer: &mut Peer) -> String {
 }
 
 #[test]
-fn n2_what_is_attached_to_cannot_run_a_program() {
+fn what_is_attached_to_cannot_run_a_program() {
     if !has_program("node") {
         return;
     }
@@ -153,7 +153,7 @@ fn n2_what_is_attached_to_cannot_run_a_program() {
 }
 
 #[test]
-fn n2_another_users_port_is_attached_to_only_when_its_host_is_named() {
+fn another_users_port_is_attached_to_only_when_its_host_is_named() {
     if !is_root() || !has_program("node") {
         return;
     }
@@ -179,7 +179,7 @@ fn n2_another_users_port_is_attached_to_only_when_its_host_is_named() {
 }
 
 #[test]
-fn n2_a_session_that_is_attached_to_again_proves_its_peer_anew() {
+fn a_session_that_is_attached_to_again_proves_its_peer_again() {
     if !is_root() || !has_program("node") {
         return;
     }
@@ -203,7 +203,7 @@ fn n2_a_session_that_is_attached_to_again_proves_its_peer_anew() {
 }
 
 #[test]
-fn n15c_a_wait_holds_against_a_silent_peer() {
+fn a_wait_holds_against_a_silent_peer() {
     if !has_program("node") {
         return;
     }
@@ -253,7 +253,7 @@ fn kill_supervisor_of_two(sandbox: &Sandbox) -> (Peer, Peer) {
 }
 
 #[test]
-fn n16_an_operation_waits_only_for_the_session_that_it_means() {
+fn an_operation_waits_only_for_the_session_that_it_means() {
     if !has_program("node") {
         return;
     }
@@ -275,7 +275,7 @@ fn n16_an_operation_waits_only_for_the_session_that_it_means() {
 }
 
 #[test]
-fn n16_an_operation_that_names_no_session_waits_only_while_it_is_undecided_which_is_meant() {
+fn an_operation_that_names_no_session_waits_only_while_it_is_undecided_which_is_meant() {
     if !has_program("node") {
         return;
     }

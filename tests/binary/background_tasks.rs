@@ -68,7 +68,7 @@ fn kill_supervisor(sandbox: &Sandbox) {
 }
 
 #[test]
-fn n20_a_server_runs_as_long_as_the_window_that_needs_it() {
+fn a_server_runs_as_long_as_the_window_that_needs_it() {
     let sandbox = sandbox("ready");
     let started = sandbox.json(&["start"]);
     let server = last_server(&sandbox);
@@ -156,7 +156,7 @@ fn a_stopped_window_has_no_server_left_and_the_next_start_works() {
 }
 
 #[test]
-fn n20_a_server_that_has_exited_is_started_again_by_the_next_build() {
+fn a_server_that_has_exited_is_started_again_by_the_next_build() {
     let sandbox = sandbox("ready");
     sandbox.json(&["start"]);
     let server = last_server(&sandbox);
@@ -172,7 +172,7 @@ fn n20_a_server_that_has_exited_is_started_again_by_the_next_build() {
 }
 
 #[test]
-fn n20_a_cancelled_start_and_a_failed_one_leave_no_server() {
+fn a_cancelled_start_and_a_failed_one_leave_no_server() {
     let never = sandbox("something else");
     let mut client = RpcClient::connect(&never);
     let start = client.send("window/start", json!({}));
@@ -197,7 +197,7 @@ fn n20_a_cancelled_start_and_a_failed_one_leave_no_server() {
 }
 
 #[test]
-fn n20_a_server_that_a_killed_supervisor_was_starting_is_ended_by_the_next_one() {
+fn a_server_that_a_killed_supervisor_was_starting_is_ended_by_the_next_one() {
     let sandbox = sandbox("something else");
     let mut start = sandbox.command(["start"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let server = eventually("the server", || servers(&sandbox).pop());

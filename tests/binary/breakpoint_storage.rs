@@ -28,7 +28,7 @@ fn listed(report: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn n18_breakpoints_are_kept_outside_of_the_workspace() {
+fn breakpoints_are_kept_outside_of_the_workspace() {
     let sandbox = with_code();
     fs::set_permissions(&sandbox.workspace, Permissions::from_mode(0o555)).unwrap();
     sandbox.json(&["break", "set", "app.py:2"]);
@@ -48,7 +48,7 @@ fn stored_file(sandbox: &Sandbox) -> PathBuf {
 }
 
 #[test]
-fn n15_a_breakpoint_file_that_cannot_be_read_is_reported_until_it_is_gone() {
+fn a_breakpoint_file_that_cannot_be_read_is_reported_until_it_is_gone() {
     let sandbox = with_code();
     sandbox.json(&["break", "set", "app.py:2", "--condition", "one"]);
     sandbox.tether(&["shutdown"]).ok();
@@ -128,7 +128,7 @@ fn run_command_as(mut command: std::process::Command, user: u32) -> CommandOutpu
 }
 
 #[test]
-fn n18_breakpoints_work_in_a_workspace_of_somebody_else() {
+fn breakpoints_work_in_a_workspace_of_somebody_else() {
     if !is_root() {
         return;
     }
@@ -147,7 +147,7 @@ fn n18_breakpoints_work_in_a_workspace_of_somebody_else() {
 }
 
 #[test]
-fn n3_breakpoints_of_the_workspace_are_read_only_when_they_are_imported() {
+fn breakpoints_of_the_workspace_are_read_only_when_they_are_imported() {
     let sandbox = with_code();
     sandbox.json(&["break", "set", "app.py:3", "--condition", "two > 1"]);
     sandbox.json(&["break", "export", "shared.json"]);

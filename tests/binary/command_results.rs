@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::support::{eventually, kill, node, node_with_build, wait_for_end};
 
 #[test]
-fn n18_ctrl_c_calls_the_start_off() {
+fn ctrl_c_cancels_the_start() {
     let sandbox = node_with_build(
         "mkdir -p .devtools; echo $$ > .devtools/pid; mv .devtools/pid .devtools/build; exec sleep 1000",
     );
@@ -23,7 +23,7 @@ fn n18_ctrl_c_calls_the_start_off() {
 }
 
 #[test]
-fn n18_an_expression_that_throws_is_a_failure_of_the_command() {
+fn an_expression_that_throws_is_a_failure_of_the_command() {
     let sandbox = node();
     sandbox.json(&["start"]);
     let thrown = sandbox.tether(&["evaluate", "throw new Error('no answer')"]);
@@ -34,7 +34,7 @@ fn n18_an_expression_that_throws_is_a_failure_of_the_command() {
 }
 
 #[test]
-fn n18_a_state_folder_that_cannot_be_made_has_a_hint_that_fits() {
+fn a_state_folder_that_cannot_be_made_has_a_hint_that_fits() {
     let sandbox = crate::support::Sandbox::new();
     let mut command = sandbox.command(["status"]);
     // Nobody can make a folder there.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::Sandbox;
 
 #[test]
-fn n17_a_configuration_whose_start_fails_is_not_the_choice_of_the_next_relaunch() {
+fn a_configuration_whose_start_fails_is_not_the_choice_of_the_next_relaunch() {
     let sandbox = Sandbox::new();
     let configuration = |name: &str| json!({"name": name, "type": "node", "program": "server.js", "env": {"ANSWER": name}, "preLaunchTask": name});
     let launch = json!({"configurations": [configuration("one"), configuration("two")]});

@@ -24,7 +24,7 @@ fn output_of(sandbox: &Sandbox) -> PathBuf {
 }
 
 #[test]
-fn n19_the_output_of_a_window_is_capped_while_nobody_looks() {
+fn the_output_of_a_window_is_capped_while_nobody_looks() {
     let sandbox = crate::support::node();
     sandbox.write("server.js", &format!("{NODE_SERVICE}{FLOOD}"));
     sandbox.json(&["start"]);
@@ -55,7 +55,7 @@ fn make_state(sandbox: &Sandbox, name: &str, workspace: &str, days: u32) -> Path
 }
 
 #[test]
-fn n19_the_state_of_a_workspace_that_is_gone_is_shown_and_removed_after_thirty_days() {
+fn the_state_of_a_workspace_that_is_gone_is_shown_and_removed_after_thirty_days() {
     let sandbox = crate::support::node();
     let living = sandbox.home().to_str().unwrap();
     let old = make_state(&sandbox, "00000000000000a1", "/no/such/old workspace", 31);

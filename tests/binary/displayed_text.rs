@@ -20,7 +20,7 @@ fn is_harmless(output: &CommandOutput) {
 }
 
 #[test]
-fn n4_nothing_that_files_say_reaches_a_terminal_unescaped() {
+fn nothing_that_files_say_reaches_a_terminal_unescaped() {
     let sandbox = Sandbox::new();
     let script = serde_json::json!({"scripts": {format!("build{HOSTILE}"): format!("evil{HOSTILE}")}});
     sandbox.write(&format!("package{HOSTILE}\n  build: \"harmless\"/package.json"), &script.to_string());
@@ -76,7 +76,7 @@ fn is_one_line_a_name(output: &CommandOutput) {
 }
 
 #[test]
-fn n4_a_workspace_with_a_hostile_name_steers_no_output() {
+fn a_workspace_with_a_hostile_name_steers_no_output() {
     let mut sandbox = Sandbox::new();
     sandbox.workspace.set_file_name(format!("work{HOSTILE}\n{SECOND_LINE}"));
     let name = format!("app{HOSTILE}\n{SECOND_LINE}.py");
@@ -144,7 +144,7 @@ fn n4_a_workspace_with_a_hostile_name_steers_no_output() {
 }
 
 #[test]
-fn n4_an_agent_reads_over_mcp_what_is_escaped() {
+fn an_agent_reads_over_mcp_what_is_escaped() {
     let sandbox = Sandbox::new();
     let name = format!("app{HOSTILE}\n{SECOND_LINE}.py");
     let hostile = serde_json::json!(format!("said{HOSTILE}"));
@@ -243,7 +243,7 @@ fn forging_workspace() -> Sandbox {
 }
 
 #[test]
-fn n4_no_cause_name_or_output_forges_a_line_of_the_command_line() {
+fn no_cause_name_or_output_forges_a_line_of_the_command_line() {
     let sandbox = forging_workspace();
     let check = |arguments: &[&str]| {
         let shown = sandbox.tether(arguments);
@@ -286,7 +286,7 @@ fn n4_no_cause_name_or_output_forges_a_line_of_the_command_line() {
 }
 
 #[test]
-fn n4_no_cause_name_or_output_forges_a_line_over_mcp() {
+fn no_cause_name_or_output_forges_a_line_over_mcp() {
     let sandbox = forging_workspace();
     sandbox.tether(&["trust", "--yes"]).ok();
     let mut mcp = RawMcp::start(&sandbox);
@@ -314,7 +314,7 @@ fn n4_no_cause_name_or_output_forges_a_line_over_mcp() {
 }
 
 #[test]
-fn n4_programs_are_shown_as_what_will_run() {
+fn programs_are_shown_as_what_will_run() {
     let sandbox = Sandbox::new();
     let shown = |settings: &str| {
         sandbox.write("devtools.toml", &format!("[window]\n{settings}\n"));

@@ -53,7 +53,7 @@ impl Drop for Daemons {
 }
 
 #[test]
-fn n9_a_program_that_inherited_the_launch_id_is_not_ended() {
+fn a_program_that_inherited_the_launch_id_is_not_ended() {
     let (sandbox, other) = (with_daemons(), node());
     let window = sandbox.json(&["start"])["pid"].as_u64().unwrap().to_string();
     let daemons = Daemons(vec![daemon(&sandbox, "window"), daemon(&sandbox, "build")]);
@@ -97,7 +97,7 @@ fn shows_detached(report: &Value, pid: u32) -> bool {
 
 /// With the ids of our window in its environment, and in its session: root may end it, and must not.
 #[test]
-fn n9_a_process_of_another_user_with_the_launch_id_is_not_ended() {
+fn a_process_of_another_user_with_the_launch_id_is_not_ended() {
     if !is_root() {
         return;
     }

@@ -55,7 +55,7 @@ fn supervisors(sandbox: &Sandbox) -> Vec<u32> {
 }
 
 #[test]
-fn n20_a_supervisor_whose_program_was_replaced_exits_for_the_new_one_and_the_window_stays() {
+fn a_supervisor_whose_program_was_replaced_exits_for_the_new_one_and_the_window_stays() {
     let sandbox = crate::support::node();
     let own = OwnProgram::install(&sandbox);
     let started = own.run(&["start", "--json"]).ok().json();
@@ -82,7 +82,7 @@ fn n20_a_supervisor_whose_program_was_replaced_exits_for_the_new_one_and_the_win
 }
 
 #[test]
-fn n20_a_supervisor_whose_program_was_replaced_stays_while_a_session_is_stopped_in_it() {
+fn a_supervisor_whose_program_was_replaced_stays_while_a_session_is_stopped_in_it() {
     if !has_program("node") {
         return;
     }
@@ -105,7 +105,7 @@ fn n20_a_supervisor_whose_program_was_replaced_stays_while_a_session_is_stopped_
 }
 
 #[test]
-fn n20_a_supervisor_whose_program_was_replaced_stays_while_it_builds() {
+fn a_supervisor_whose_program_was_replaced_stays_while_it_builds() {
     let script = "if [ -p node_modules/building ]; then echo > node_modules/building; cat node_modules/go; fi";
     let sandbox = crate::support::node_with_build(script);
     let own = OwnProgram::install(&sandbox);

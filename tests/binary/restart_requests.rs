@@ -20,7 +20,7 @@ exec node --inspect=127.0.0.1:$1 node_modules/running.js
 const SERVER: &str = "globalThis.answer = 42; setInterval(() => {}, 1000);";
 
 #[test]
-fn n17_a_restart_is_not_answered_by_a_launch_that_began_before_it() {
+fn a_restart_is_not_answered_by_a_launch_that_began_before_it() {
     let toml = "[window]\nkind = 'command'\ncommand = ['sh', 'launch.sh', '${cdpPort}']\n";
     let sandbox = Sandbox::with(&[("launch.sh", LAUNCH), ("server.js", SERVER), ("devtools.toml", toml)]);
     let [launching, go, launches] = ["launching", "go", "launches"].map(|name| sandbox.path("node_modules").join(name));
@@ -56,7 +56,7 @@ fn n17_a_restart_is_not_answered_by_a_launch_that_began_before_it() {
 
 /// The fix of a broken build, and the wish to restart, come while the broken one runs.
 #[test]
-fn n17_a_restart_is_not_answered_by_the_failure_of_a_build_that_began_before_it() {
+fn a_restart_is_not_answered_by_the_failure_of_a_build_that_began_before_it() {
     let script = "word=$(cat word.txt); if [ -p node_modules/building ]; then echo > node_modules/building; cat node_modules/go; fi; test $word = good";
     let sandbox = crate::support::node_with_build(script);
     fs::create_dir(sandbox.path("node_modules")).unwrap();
@@ -85,7 +85,7 @@ if [ -p $1 ]; then echo > $1; cat go; fi
 echo end $1 >> log";
 
 #[test]
-fn n17_window_builds_and_debug_tasks_are_one_queue() {
+fn window_builds_and_debug_tasks_are_one_queue() {
     // The task runs before Delve, which cannot debug anything here.
     let toml = "[window]\nkind = 'node'\nprogram = 'server.js'\n[build]\ncommand = ['sh', 'logged.sh', 'build']\n";
     let launch = json!({"configurations": [{"name": "Go", "type": "go", "request": "launch", "program": "main.go", "preLaunchTask": "task"}]});

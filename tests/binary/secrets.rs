@@ -27,7 +27,7 @@ fn texts_below(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn n1_a_connection_token_that_a_program_prints_is_not_shown() {
+fn a_connection_token_that_a_program_prints_is_not_shown() {
     let url = "http://localhost:80/?tkn=";
     let check = |arguments: &[&str], settings: &str, code: i32| {
         let service = format!("{NODE_SERVICE}console.log('Web UI at {url}s3cret-of-the-server');");
@@ -53,7 +53,7 @@ fn n1_a_connection_token_that_a_program_prints_is_not_shown() {
 }
 
 #[test]
-fn n6_values_of_environment_files_and_variables_appear_nowhere() {
+fn values_of_environment_files_and_variables_appear_nowhere() {
     let sandbox = Sandbox::new();
     sandbox.write("server.js", NODE_SERVICE);
     sandbox.write(".secrets", "FILE=s3cret-of-the-file\n");

@@ -31,7 +31,7 @@ fn a_hundred_starts_at_once_make_one_supervisor_and_one_window() {
 }
 
 #[test]
-fn n15d_environments_that_differ_in_both_folders_have_one_supervisor() {
+fn environments_that_differ_in_both_folders_have_one_supervisor() {
     let sandbox = crate::support::node();
     let elsewhere = |name: &str| {
         let folder = sandbox.home().join(name);

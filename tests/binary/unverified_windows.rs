@@ -41,7 +41,7 @@ fn pid(status: &Value) -> u32 {
 }
 
 #[test]
-fn n10_a_window_whose_proof_fails_is_neither_ended_nor_replaced() {
+fn a_window_whose_proof_fails_is_neither_ended_nor_replaced() {
     let sandbox = node();
     let window = pid(&sandbox.json(&["start"]));
     for (field, value, why) in [
@@ -73,7 +73,7 @@ fn n10_a_window_whose_proof_fails_is_neither_ended_nor_replaced() {
 }
 
 #[test]
-fn n10_a_supervisor_without_free_descriptors_ends_no_window() {
+fn a_supervisor_without_free_descriptors_ends_no_window() {
     let sandbox = node();
     let window = pid(&sandbox.json(&["start"]));
     let log = state_folder(&sandbox).join("supervisor.log");

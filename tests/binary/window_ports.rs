@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::support::{NODE_SERVICE, Sandbox, eventually, kill};
 
 #[test]
-fn n13_a_port_that_a_stranger_has_taken_is_neither_connected_to_nor_given_to_an_adapter() {
+fn a_port_that_a_stranger_has_taken_is_neither_connected_to_nor_given_to_an_adapter() {
     let server = format!("{NODE_SERVICE}\nprocess.on('SIGUSR2', () => require('node:inspector').close());\n");
     let toml = "[window]\nkind = \"node\"\nprogram = \"server.js\"\n";
     let sandbox = Sandbox::with(&[("server.js", &server), ("devtools.toml", toml)]);

@@ -72,7 +72,7 @@ fn check_replaced(sandbox: &Sandbox, old: u32, case: &str) {
 }
 
 #[test]
-fn n12_a_supervisor_that_is_asked_to_exit_finishes_the_launch() {
+fn a_supervisor_that_is_asked_to_exit_finishes_the_launch() {
     let sandbox = sandbox();
     sandbox.json(&["start"]);
     for case in ["SIGTERM", "SIGINT", "shutdown"] {
@@ -101,7 +101,7 @@ fn n12_a_supervisor_that_is_asked_to_exit_finishes_the_launch() {
 }
 
 #[test]
-fn n12_a_replacement_that_a_killed_supervisor_had_begun_is_finished_by_the_next_one() {
+fn a_replacement_that_a_killed_supervisor_had_begun_is_finished_by_the_next_one() {
     let sandbox = sandbox();
     sandbox.json(&["start"]);
     for (at, fifos) in [("launching", &["launching", "go"][..]), ("closing", &["closing"])] {
@@ -130,7 +130,7 @@ fn n12_a_replacement_that_a_killed_supervisor_had_begun_is_finished_by_the_next_
 }
 
 #[test]
-fn n12_a_first_launch_during_which_the_supervisor_ends_is_finished() {
+fn a_first_launch_during_which_the_supervisor_ends_is_finished() {
     let sandbox = sandbox();
     fs::create_dir(sandbox.path(".devtools")).unwrap();
     for signal in [Signal::KILL, Signal::TERM] {

@@ -58,7 +58,7 @@ impl Programs {
 }
 
 #[test]
-fn n3_programs_of_the_workspace_run_only_with_consent() {
+fn programs_of_the_workspace_run_only_with_consent() {
     let it = Programs::new();
     it.program(".venv/bin/python", "venv");
     let launch = ["debug", "launch", "app.py"];
@@ -83,7 +83,7 @@ fn n3_programs_of_the_workspace_run_only_with_consent() {
 
 /// In a folder that everybody may write: the user's own `mine/app`, and what another user put beside and above it.
 #[test]
-fn n8a_files_of_another_user_above_the_workspace_do_not_count() {
+fn files_of_another_user_above_the_workspace_do_not_count() {
     if !is_root() {
         return;
     }
@@ -133,7 +133,7 @@ fn n8a_files_of_another_user_above_the_workspace_do_not_count() {
 }
 
 #[test]
-fn n3_an_active_environment_in_the_workspace_needs_consent() {
+fn an_active_environment_in_the_workspace_needs_consent() {
     let it = Programs::new();
     for folder in ["env", "../machine"] {
         it.sandbox.write(&format!("{folder}/lib/python3.9/site-packages/debugpy/adapter/__main__.py"), "");
@@ -172,7 +172,7 @@ fn n3_an_active_environment_in_the_workspace_needs_consent() {
 
 /// In a workspace of ours in which everybody may write.
 #[test]
-fn n8a_files_of_a_stranger_in_a_shared_workspace_do_not_count() {
+fn files_of_a_stranger_in_a_shared_workspace_do_not_count() {
     if !is_root() {
         return;
     }
@@ -212,7 +212,7 @@ fn n8a_files_of_a_stranger_in_a_shared_workspace_do_not_count() {
 
 /// The files of folders in which everybody may write, at the top and below; those of other folders count.
 #[test]
-fn n8a_each_gitignore_of_a_stranger_is_reported_once() {
+fn each_gitignore_of_a_stranger_is_reported_once() {
     if !is_root() {
         return;
     }
@@ -250,7 +250,7 @@ fn n8a_each_gitignore_of_a_stranger_is_reported_once() {
 }
 
 #[test]
-fn n8a_consent_does_not_hold_when_the_workspace_is_another_users() {
+fn consent_does_not_hold_when_the_workspace_is_another_users() {
     if !is_root() {
         return;
     }
@@ -266,7 +266,7 @@ fn n8a_consent_does_not_hold_when_the_workspace_is_another_users() {
 }
 
 #[test]
-fn n3_adapters_of_the_workspace_come_last_and_need_consent() {
+fn adapters_of_the_workspace_come_last_and_need_consent() {
     let it = Programs::new();
     it.program("bin/rdbg", "workspace");
     it.program("../machine/bin/rdbg", "PATH");

@@ -32,7 +32,7 @@ fn every_line_gets_a_response_and_the_next_one_is_read() {
 }
 
 #[test]
-fn n15b_ten_thousand_pipelined_requests_are_all_answered() {
+fn ten_thousand_pipelined_requests_are_all_answered() {
     const REQUESTS: u64 = 10_000;
     let sandbox = crate::support::node();
     let RawMcp { mut child, mut stdin, stdout } = RawMcp::start(&sandbox);
@@ -95,7 +95,7 @@ async fn wrong_arguments_are_an_error_that_names_them() {
 
 /// An agent cannot run commands: it is told of tools.
 #[tokio::test]
-async fn n18_hints_name_tools_over_mcp_and_commands_on_the_command_line() {
+async fn hints_name_tools_over_mcp_and_commands_on_the_command_line() {
     let sandbox = crate::support::node();
     let agent = McpClient::start(&sandbox).await;
     for (tool, arguments, hint) in [
@@ -116,7 +116,7 @@ async fn n18_hints_name_tools_over_mcp_and_commands_on_the_command_line() {
 
 /// Some clients send every value as a text.
 #[tokio::test]
-async fn n9_a_number_is_taken_as_text_and_a_step_is_over_the_line() {
+async fn a_number_is_taken_as_text_and_a_step_is_over_the_line() {
     let sandbox = crate::support::node();
     let agent = McpClient::start(&sandbox).await;
     agent.call("window_start", json!({})).await;
@@ -129,7 +129,7 @@ async fn n9_a_number_is_taken_as_text_and_a_step_is_over_the_line() {
 }
 
 #[tokio::test]
-async fn n5_debug_source_reads_the_workspace_only_when_nothing_else_is_named() {
+async fn debug_source_reads_the_workspace_only_when_nothing_else_is_named() {
     let sandbox = crate::support::node();
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret.txt");

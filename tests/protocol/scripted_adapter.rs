@@ -130,7 +130,7 @@ fn an_adapters_error_message_is_passed_on_and_the_stop_remains() {
 }
 
 #[test]
-fn n21_a_variable_that_is_set_without_a_returned_value_is_read_anew() {
+fn a_variable_that_is_set_without_a_returned_value_is_read_again() {
     let Some(stage) = stopped("lldb-19") else { return };
     let set = stage.json(&["debug", "set", "total", "7"]);
     assert_eq!((&set["result"], &set["type"]), (&"7".into(), &"int".into()), "{set}");
@@ -141,7 +141,7 @@ fn n21_a_variable_that_is_set_without_a_returned_value_is_read_anew() {
 }
 
 #[test]
-fn n21_a_watchpoint_that_is_reported_as_a_breakpoint_is_a_watchpoint() {
+fn a_watchpoint_that_is_reported_as_a_breakpoint_is_a_watchpoint() {
     let Some(stage) = stopped("lldb-19") else { return };
     let watch = stage.json(&["break", "watch", "total", "--access", "write"]);
     assert_eq!(watch["state"], "verified", "{watch}");
@@ -154,7 +154,7 @@ fn n21_a_watchpoint_that_is_reported_as_a_breakpoint_is_a_watchpoint() {
 }
 
 #[test]
-fn n21_a_watchpoint_that_the_machine_refuses_says_that_it_may_have_none() {
+fn a_watchpoint_that_the_machine_refuses_says_that_it_may_have_none() {
     let Some(stage) = stopped("no-watchpoints") else { return };
     let watch = stage.json(&["break", "watch", "total", "--access", "write"]);
     assert_eq!(watch["state"], "unbound", "{watch}");

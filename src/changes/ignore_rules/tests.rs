@@ -4,7 +4,7 @@ use super::*;
 use std::fs;
 
 #[test]
-fn n15a_patterns_beyond_the_limit_are_reported_and_not_used() {
+fn patterns_beyond_the_limit_are_reported_and_not_used() {
     let text = "*a*b*c*\n".repeat(MAX_WILDCARDS) + "*late\n";
     let (rules, problems) = rules(&text);
     assert!(

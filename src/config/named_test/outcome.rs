@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n4_a_summary_tells_whether_a_test_was_run() {
+    fn a_summary_tells_whether_a_test_was_run() {
         let check = |runner: TestRunner, output: &str, code: i64, none: bool| {
             assert_eq!(runner.has_run_none(output, Some(code)), none, "{runner:?}: {output}");
         };

@@ -163,7 +163,7 @@ exit('no test'); latest('no test');
     }
 
     #[test]
-    fn n4_tests_are_found_by_their_own_and_by_their_nested_names() {
+    fn tests_are_found_by_their_own_and_by_their_nested_names() {
         assert_eq!(names("doubles (a lot)"), ["orders > twice > doubles (a lot)", "orders > doubles (a lot)"]);
         assert_eq!(names("orders > doubles (a lot)"), ["orders > doubles (a lot)"]);
         assert_eq!(names("orders twice doubles (a lot)"), ["orders > twice > doubles (a lot)"]);
@@ -176,7 +176,7 @@ exit('no test'); latest('no test');
     }
 
     #[test]
-    fn n4_each_runner_selects_a_test_by_what_it_knows() {
+    fn each_runner_selects_a_test_by_what_it_knows() {
         let check = |name: &str, node: &str, full: &str| {
             let test = find_tests(TEXT, name).remove(0);
             assert_eq!((node_pattern(TEXT, &test).as_str(), full_pattern(&test).as_str()), (node, full), "{name}");

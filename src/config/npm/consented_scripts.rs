@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn n8a_what_chooses_a_package_managers_own_program_is_listed() {
+    fn what_chooses_a_package_managers_own_program_is_listed() {
         let digest = |text: &str| format!("sha256 {}", hex::encode(Sha256::digest(text)));
         let (yarn, bun) = ("{ enableX: 1,\n yarnPath: ./y.cjs }\n", "[run]\npreload = [\n'./first.ts']\n");
         let declared = r#"{"packageManager": "yarn@9.9.9", "devEngines": {"packageManager": {"name": "bun"}}}"#;

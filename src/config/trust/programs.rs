@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n3_a_program_is_identified_by_path_target_content_and_environment() {
+    fn a_program_is_identified_by_path_target_content_and_environment() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (workspace, write) = (root.join("w"), |path: &str, text: &str| {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn n3_a_program_that_is_no_file_or_too_large_has_no_line() {
+    fn a_program_that_is_no_file_or_too_large_has_no_line() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("bin")).unwrap();
         let program = folder.path().join("bin/rdbg");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn n8_no_task_of_a_workspace_runs_when_the_window_opens_its_folder() {
+    fn no_task_of_a_workspace_runs_when_the_window_opens_its_folder() {
         for text in [
             None,
             Some(""),

@@ -117,7 +117,7 @@ fn an_error_without_a_window_names_the_files_that_can_describe_one() {
 }
 
 #[test]
-fn n16_an_error_at_the_root_of_a_monorepo_names_the_packages_with_a_window() {
+fn an_error_at_the_root_of_a_monorepo_names_the_packages_with_a_window() {
     let files = [
         ("package.json", r#"{"private": true, "workspaces": ["packages/*"]}"#),
         ("packages/ext/package.json", EXTENSION),

@@ -109,7 +109,7 @@ mod tests {
     use crate::dap::types::ExceptionBreakpointsFilter;
 
     #[test]
-    fn n5_panics_stop_at_their_function_where_an_adapter_has_no_filter_for_them() {
+    fn panics_stop_at_their_function_where_an_adapter_has_no_filter_for_them() {
         let check = |offered: &[&str], caught: bool, can_set: bool, expect: bool| {
             let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
             let able = DapCapabilities {

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n20_an_ended_session_does_not_expire_while_it_follows_the_window() {
+    async fn an_ended_session_does_not_expire_while_it_follows_the_window() {
         let mut sessions = vec![ended_session("tied", Some("page"))];
         sessions.extend((0..=ENDED_KEPT).map(|number| ended_session(&format!("free {number:02}"), None)));
         let table = SessionTable { last_number: 0, sessions };

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn n7_frames_of_runtimes_are_told_from_those_of_the_user_and_of_libraries() {
+    fn frames_of_runtimes_are_told_from_those_of_the_user_and_of_libraries() {
         let check = |name: &str, path: &str, expected: Option<&str>| {
             assert_eq!(frame_owner(&frame(1, name, path)), expected, "{name} {path}");
         };
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn n7_neighbours_of_runtimes_become_one_and_the_shown_frame_stays() {
+    fn neighbours_of_runtimes_become_one_and_the_shown_frame_stays() {
         let node = "<node_internals>/a";
         let frames = vec![
             frame(1, "throw", node),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n5_the_newest_message_of_its_line_is_found() {
+    fn the_newest_message_of_its_line_is_found() {
         let output = "1\r\n\nthread 'main' (7) panicked at src/main.rs:4:33:\r\nindex out of bounds: the len is 0\r\n\
             note: run with `RUST_BACKTRACE=1` to display a backtrace\n\
             thread 'two' panicked at other/main.rs:4:5:\nassertion `left == right` failed\n  left: 1\n right: 2\nstack backtrace:\n\

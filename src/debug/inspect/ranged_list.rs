@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn n9_a_list_in_ranges_is_known_by_its_variables() {
+    fn a_list_in_ranges_is_known_by_its_variables() {
         let mut variables = vec![
             variable("special variables", "", "", 9),
             variable("000", "a", "str", 0),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn n9_a_slice_is_cut_at_both_ends() {
+    fn a_slice_is_cut_at_both_ends() {
         let items: Vec<DapVariable> = (10..20).map(|number| variable(&number.to_string(), "", "", 0)).collect();
         let check = |wanted: (i64, i64), expect: &[&str]| {
             let names: Vec<String> = slice_of(items.clone(), 10, wanted).map(|it| it.name).collect();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn n5_a_file_is_named_by_the_frames_of_its_own_stop_only() {
+    fn a_file_is_named_by_the_frames_of_its_own_stop_only() {
         let mut cache = StopCache::default();
         let mut named = stack(2);
         named.frames[1].source = Some(DapSource { path: Some("/lib/a.py".to_owned()), ..DapSource::default() });

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n5_a_loaded_source_is_named_by_its_whole_path() {
+    fn a_loaded_source_is_named_by_its_whole_path() {
         let log = EventLog::default();
         let body = r#"{"reason": "new", "source": {"path": "/lib/a b.js"}}"#.to_owned();
         let body = Some(serde_json::value::RawValue::from_string(body).unwrap());

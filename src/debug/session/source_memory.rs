@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n6_what_was_loaded_is_remembered_and_a_later_change_is_reported() {
+    async fn what_was_loaded_is_remembered_and_a_later_change_is_reported() {
         let (file, memory) = (SourceFile::new(), SourceMemory::begin());
         assert!(memory.load(&file.path).await.is_err());
         file.write("one", -10);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n6_a_file_that_had_changed_before_it_was_read_is_not_taken_for_what_runs() {
+    async fn a_file_that_had_changed_before_it_was_read_is_not_taken_for_what_runs() {
         let (file, memory) = (SourceFile::new(), SourceMemory::begin());
         file.write("two", 10);
         assert_eq!(loaded(&memory, &file).await, ("two".to_owned(), Some(SourceChange::Unknown)));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n6_a_file_that_is_loaded_again_is_read_again() {
+    async fn a_file_that_is_loaded_again_is_read_again() {
         let (file, memory) = (SourceFile::new(), SourceMemory::begin());
         assert!(!memory.record_loaded(&file.path), "it is not remembered");
         file.write("one", -10);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn n6_the_memory_is_bounded() {
+    async fn the_memory_is_bounded() {
         let (file, other, memory) = (SourceFile::new(), SourceFile::new(), SourceMemory::begin());
         let long = "x".repeat(MAX_BYTES - 10);
         file.write(&long, -10);

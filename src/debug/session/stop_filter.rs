@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn n5_functions_that_throw_are_known_in_every_namespace() {
+    fn functions_that_throw_are_known_in_every_namespace() {
         let check = |name: &str, expect: Option<&str>| assert_eq!(throw_function(name), expect, "{name}");
         check("__rustc::rust_panic", Some("rust_panic"));
         check("std::panicking::rust_panic", Some("rust_panic"));

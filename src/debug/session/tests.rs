@@ -180,7 +180,7 @@ fn text(waited: &WaitOutcome) -> &str {
 }
 
 #[tokio::test]
-async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
+async fn a_wait_ends_with_the_stop_or_in_time_or_at_once() {
     let (scene, adapter) = Scene::running().await;
     let waited = scene.session.wait_for_stop(SHORT).await;
     assert!(waited.stop.is_none() && waited.state == RunState::Running && waited.waited >= SHORT, "{waited:?}");
@@ -193,7 +193,7 @@ async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
 }
 
 #[tokio::test]
-async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which() {
+async fn the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which() {
     let (scene, adapter) = Scene::running().await;
     let ending = async {
         adapter.server.send_event(&ExitedEvent { exit_code: 3, ..ExitedEvent::default() }).await.unwrap();
@@ -216,7 +216,7 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
 }
 
 #[tokio::test]
-async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_reason() {
+async fn of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_reason() {
     let (scene, mut adapter) = Scene::running().await;
     adapter.stops(1, "breakpoint", "one").await;
     adapter.stops(2, "exception", "two").await;
@@ -238,7 +238,7 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
 }
 
 #[tokio::test]
-async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
+async fn a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let (scene, mut adapter) = Scene::running().await;
     adapter.stops(1, "breakpoint", "0").await;
     assert_eq!(text(&scene.session.wait_for_stop(LONG).await), "0");
@@ -295,7 +295,7 @@ async fn of_two_clients_that_step_at_once_one_steps_and_the_other_is_told() {
 }
 
 #[tokio::test]
-async fn m1_m6_child_targets_all_end_in_time_though_one_never_answers_disconnect() {
+async fn child_targets_all_end_in_time_though_one_never_answers_disconnect() {
     let (mut scene, parent) = Scene::running().await;
     parent.starts_child("child").await;
     let mut child = scene.adapter().await;
@@ -365,7 +365,7 @@ async fn the_last_handle_takes_the_session_along() {
 }
 
 #[tokio::test]
-async fn n15c_more_children_than_the_limit_are_refused() {
+async fn more_children_than_the_limit_are_refused() {
     let mut scene = Scene::open().await;
     let mut parent = scene.adapter().await;
     parent.started().await;
@@ -394,7 +394,7 @@ async fn n15c_more_children_than_the_limit_are_refused() {
 
 /// A child's adapter accepts its connection, and never responds, or cannot be connected to.
 #[tokio::test(start_paused = true)]
-async fn n9_a_child_that_is_not_reached_in_time_is_reported_with_the_cause() {
+async fn a_child_that_is_not_reached_in_time_is_reported_with_the_cause() {
     let (mut scene, parent) = Scene::running().await;
     parent.starts_child("silent").await;
     let silent = scene.adapter().await;
@@ -415,7 +415,7 @@ async fn n9_a_child_that_is_not_reached_in_time_is_reported_with_the_cause() {
 }
 
 #[tokio::test]
-async fn n9_a_connection_that_closes_during_a_stop_is_its_end() {
+async fn a_connection_that_closes_during_a_stop_is_its_end() {
     let (scene, mut adapter) = Scene::running().await;
     let closes = async {
         let disconnect = adapter.requested("disconnect").await;
@@ -429,7 +429,7 @@ async fn n9_a_connection_that_closes_during_a_stop_is_its_end() {
 
 /// As lldb-dap 19 responds.
 #[tokio::test]
-async fn n5_a_variable_is_set_though_the_adapter_returns_no_value() {
+async fn a_variable_is_set_though_the_adapter_returns_no_value() {
     let mut scene = Scene::open().await;
     let mut adapter = scene.adapter().await;
     adapter.requested("initialize").await.respond(&json!({"supportsSetVariable": true}));

@@ -185,7 +185,7 @@ fn every_argument_of_every_command_has_a_help_text() {
 
 /// What a client may allow without asking its user.
 #[test]
-fn n5_annotations_tell_what_a_call_may_do() {
+fn annotations_tell_what_a_call_may_do() {
     let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
     let with = |is: fn(&ToolAnnotations) -> bool| -> Vec<&str> {
         let tools = tools.iter().filter(|tool| is(tool.annotations.as_ref().unwrap()));

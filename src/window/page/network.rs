@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn n1_a_connection_token_is_neither_recorded_nor_found() {
+    fn a_connection_token_is_neither_recorded_nor_found() {
         let mut network = NetworkLog::default();
         record(&mut network, "requestWillBeSent", sent("1", "http://x/file?path=a&tkn=s3cret_-Z&b=1#c", json!({})));
         record(

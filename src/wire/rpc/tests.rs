@@ -116,7 +116,7 @@ async fn a_malformed_message_gets_an_error_and_the_next_is_handled() {
 }
 
 #[tokio::test]
-async fn n15b_requests_past_the_queue_wait_in_the_stream_and_are_all_answered() {
+async fn requests_past_the_queue_wait_in_the_stream_and_are_all_answered() {
     let (ours, theirs) = duplex(4096);
     let ((caller, _inbox), (responder, mut requests)) = (spawn_side(ours), spawn_side(theirs));
     let calls: Vec<_> = (0..3 * MAX_INCOMING)

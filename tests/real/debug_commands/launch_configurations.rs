@@ -314,7 +314,7 @@ require('http').createServer((_, response) => response.end('hi')).listen(0, '127
 ";
 
 #[test]
-fn n20_a_server_runs_as_long_as_the_session_that_needs_it() {
+fn a_server_runs_as_long_as_the_session_that_needs_it() {
     if !has_adapter("js-debug") {
         return;
     }

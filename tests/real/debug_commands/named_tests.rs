@@ -152,7 +152,7 @@ test('outer', async (t) => {
 ";
 
 #[test]
-fn n4_nested_tests_of_node_and_a_run_without_a_test() {
+fn nested_tests_of_node_and_a_run_without_a_test() {
     if !has_adapter("js-debug") {
         return;
     }
@@ -205,20 +205,20 @@ fn runs_by(stage: &CommandSandbox, file: &str, runner: &str) {
 }
 
 #[test]
-fn n4_a_test_of_vitest() {
+fn a_test_of_vitest() {
     let text = format!("import {{ describe, it, expect }} from 'vitest';\n{SUITES}");
     let Some(stage) = package_with("vitest", "orders.test.ts", &text) else { return };
     runs_by(&stage, "web/orders.test.ts", "vitest run");
 }
 
 #[test]
-fn n4_a_test_of_jest() {
+fn a_test_of_jest() {
     let Some(stage) = package_with("jest", "orders.test.js", &SUITES.replace(": number", "")) else { return };
     runs_by(&stage, "web/orders.test.js", "jest");
 }
 
 #[test]
-fn n4_a_runner_that_is_not_installed_is_a_missing_tool() {
+fn a_runner_that_is_not_installed_is_a_missing_tool() {
     let stage = CommandSandbox::with(&[
         ("package.json", "{\"devDependencies\": {\"vitest\": \"*\"}}"),
         ("a.test.ts", "it('adds', () => {});\n"),
@@ -228,7 +228,7 @@ fn n4_a_runner_that_is_not_installed_is_a_missing_tool() {
 }
 
 #[test]
-fn n4_the_given_folder_holds_for_every_kind_of_launch() {
+fn the_given_folder_holds_for_every_kind_of_launch() {
     let Some(environment) = crate::support::requirements::installed_tool("pytest") else { return };
     if !has_adapter("debugpy") || !has_adapter("js-debug") {
         return;

@@ -58,14 +58,14 @@ fn edit_while_stopped(stage: &ScenarioSandbox, main: &str, caller: &str) {
 }
 
 #[test]
-fn n6_debugpy_shows_the_lines_that_run_and_not_the_edited_ones() {
+fn debugpy_shows_the_lines_that_run_and_not_the_edited_ones() {
     let text = "def total(order):\n    amount = order * 2  # STOP\n    return amount  # NEXT\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "orders.py", text) else { return };
     edit_while_stopped(&stage, "app.py", "import orders\n\nprint(orders.total(21))  # CALL\nprint('end')\n");
 }
 
 #[test]
-fn n6_js_debug_shows_the_lines_that_run_and_not_the_edited_ones() {
+fn js_debug_shows_the_lines_that_run_and_not_the_edited_ones() {
     let text = "exports.total = (order) => {\n  const amount = order * 2; // STOP\n  return amount; // NEXT\n};\n";
     let Some(stage) = ScenarioSandbox::with("js-debug", "orders.js", text) else { return };
     let main = "const { total } = require('./orders.js');\nconst amount = total(21);\nconsole.log(amount); // CALL\n";
@@ -73,7 +73,7 @@ fn n6_js_debug_shows_the_lines_that_run_and_not_the_edited_ones() {
 }
 
 #[test]
-fn n6_a_file_that_was_edited_before_it_was_seen_is_not_taken_for_what_runs() {
+fn a_file_that_was_edited_before_it_was_seen_is_not_taken_for_what_runs() {
     let text = "import time\nprint('up', flush=True)\nwhile True:\n    time.sleep(0.01)  # SPIN\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "spins.py", text) else { return };
     stage.json(&["debug", "launch", "spins.py"]);

@@ -20,7 +20,7 @@ fn message(ended: &Value) -> &str {
 }
 
 #[test]
-fn n4_the_exit_code_of_a_javascript_program_is_known() {
+fn the_exit_code_of_a_javascript_program_is_known() {
     for adapter in ["node", "js-debug"] {
         exit_codes_are_known(adapter);
     }
@@ -39,7 +39,7 @@ fn exit_codes_are_known(adapter: &str) {
 }
 
 #[test]
-fn n4_the_signal_that_ended_a_javascript_program_is_known() {
+fn the_signal_that_ended_a_javascript_program_is_known() {
     let text = "console.log('up');\nprocess.kill(process.pid, 'SIGKILL');\nsetInterval(() => {}, 1000);\n";
     for (ended, stage) in ["node", "js-debug"].iter().filter_map(|adapter| end_of(adapter, text)) {
         assert_eq!((&ended["exitCode"], ended["stopped"].as_bool()), (&Value::Null, Some(false)), "{ended:#}");
@@ -49,7 +49,7 @@ fn n4_the_signal_that_ended_a_javascript_program_is_known() {
 }
 
 #[test]
-fn n4_the_exit_code_of_a_program_that_was_attached_to_is_unknown() {
+fn the_exit_code_of_a_program_that_was_attached_to_is_unknown() {
     let text = "setTimeout(() => process.exit(4), 1500);\n";
     let Some(stage) = ScenarioSandbox::with("js-debug", "runs.js", text) else { return };
     let mut node = Command::new("node");

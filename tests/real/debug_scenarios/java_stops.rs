@@ -37,7 +37,7 @@ public class Äpp {
 ";
 
 #[test]
-fn s1_s2_a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
+fn a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
     let Some(stage) = ScenarioSandbox::with("java", "Äpp.java", LOOP) else { return };
     let set = stage.breaks("CALL");
     assert_eq!(set["state"], "pending");
@@ -91,7 +91,7 @@ public class Sleeps {
 ";
 
 #[test]
-fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
+fn a_wait_ends_with_the_stop_or_in_time_or_at_once() {
     let Some(stage) = ScenarioSandbox::with("java", "Sleeps.java", SLEEPS) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "Sleeps.java"]);
@@ -134,7 +134,7 @@ public class Throws {
 ";
 
 #[test]
-fn s5_exceptions_of_a_class_stop_caught_and_uncaught_with_class_message_and_stack() {
+fn exceptions_of_a_class_stop_caught_and_uncaught_with_class_message_and_stack() {
     let Some(stage) = ScenarioSandbox::with("java", "Throws.java", THROWS) else { return };
     let class = "java.lang.IllegalArgumentException";
     stage.json(&["break", "exceptions", "--caught", "--uncaught", "--class", class]);
@@ -176,7 +176,7 @@ public class Shared {
 ";
 
 #[test]
-fn s6_a_watchpoint_stops_on_reads_or_on_writes_with_the_old_and_the_new_value() {
+fn a_watchpoint_stops_on_reads_or_on_writes_with_the_old_and_the_new_value() {
     let Some(stage) = ScenarioSandbox::with("java", "Shared.java", SHARED) else { return };
     stage.breaks("START");
     let launched = stage.json(&["debug", "launch", "Shared.java", "--wait", "60"]);
@@ -219,7 +219,7 @@ public class Threads {
 ";
 
 #[test]
-fn s7_monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
+fn monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
     let Some(stage) = ScenarioSandbox::with("java", "Threads.java", THREADS) else { return };
     stage.json(&["debug", "launch", "Threads.java"]);
     crate::support::eventually("output", || {
@@ -259,7 +259,7 @@ public class Workers {
 ";
 
 #[test]
-fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
+fn several_threads_stop_the_first_is_primary_and_all_are_listed() {
     let Some(stage) = ScenarioSandbox::with("java", "Workers.java", WORKERS) else { return };
     stage.breaks("MAIN");
     stage.breaks("WORKER");
@@ -297,7 +297,7 @@ public class Entry {
 ";
 
 #[test]
-fn e4_e5_a_launched_program_stops_at_its_entry_and_a_step_into_native_code_comes_back() {
+fn a_launched_program_stops_at_its_entry_and_a_step_into_native_code_comes_back() {
     let Some(stage) = ScenarioSandbox::with("java", "Entry.java", ENTRY) else { return };
     let launched = stage.json(&["debug", "launch", "Entry.java", "--stop-on-entry", "--wait", "60"]);
     stage.check(&launched, "ENTRY", "FIRST");
@@ -310,7 +310,7 @@ fn e4_e5_a_launched_program_stops_at_its_entry_and_a_step_into_native_code_comes
 }
 
 #[test]
-fn e5_a_program_that_waits_for_its_debugger_stops_at_the_start_of_the_virtual_machine() {
+fn a_program_that_waits_for_its_debugger_stops_at_the_start_of_the_virtual_machine() {
     let Some(stage) = ScenarioSandbox::with("java", "Entry.java", ENTRY) else { return };
     let (mut running, port) = listening(&stage, true);
     let attached = stage.json(&["debug", "attach", &port, "--language", "java", "--wait", "60"]);
@@ -325,7 +325,7 @@ fn e5_a_program_that_waits_for_its_debugger_stops_at_the_start_of_the_virtual_ma
 }
 
 #[test]
-fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
+fn the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
     let text = "public class Ends { public static void main(String[] arguments) { System.exit(3); } }\n";
     let Some(stage) = ScenarioSandbox::with("java", "Ends.java", text) else { return };
     stage.json(&["debug", "launch", "Ends.java"]);
@@ -351,7 +351,7 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
 
 /// By an MCP client, whose calls follow each other faster than command lines.
 #[tokio::test]
-async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
+async fn a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let text = "\
 public class Counts {
   public static void main(String[] arguments) {

@@ -19,7 +19,7 @@ fn value_of(stage: &ScenarioSandbox, expression: &str) -> String {
 }
 
 #[test]
-fn m2_m3_m5_a_program_its_worker_and_its_child_are_threads_of_one_session() {
+fn a_program_its_worker_and_its_child_are_threads_of_one_session() {
     let Some(stage) = ScenarioSandbox::with("node", "family.js", FAMILY) else { return };
     assert_eq!(stage.breaks("STOP")["state"], "pending");
     let mut stop = launched(&stage);

@@ -11,7 +11,7 @@ console.log('value', total(21));
 ";
 
 #[test]
-fn p1_a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
+fn a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "äpp.js", APP) else { return };
     let probed = stage.json(&["probe", &stage.at("STOP"), "--expr", "result + 1", "--expr", "nothing"]);
     assert_eq!(probed["frames"][0]["name"], "total", "{probed:#}");
@@ -27,7 +27,7 @@ fn p1_a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
 }
 
 #[test]
-fn p2_separate_commands_drive_one_session_and_its_stop_leaves_nothing() {
+fn separate_commands_drive_one_session_and_its_stop_leaves_nothing() {
     let text =
         "def total(order):\n    result = order * 2\n    return result  # STOP\n\nprint('value', total(21))  # CALL\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "app.py", text) else { return };

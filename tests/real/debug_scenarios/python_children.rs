@@ -68,22 +68,22 @@ fn pool_is_debugged(how: &str) {
 }
 
 #[test]
-fn n3_a_breakpoint_in_a_spawned_worker_is_hit() {
+fn a_breakpoint_in_a_spawned_worker_is_hit() {
     pool_is_debugged("spawn");
 }
 
 #[test]
-fn n3_a_breakpoint_in_a_forked_worker_is_hit() {
+fn a_breakpoint_in_a_forked_worker_is_hit() {
     pool_is_debugged("fork");
 }
 
 #[test]
-fn n3_a_breakpoint_in_a_worker_of_an_executor_is_hit() {
+fn a_breakpoint_in_a_worker_of_an_executor_is_hit() {
     pool_is_debugged("executor");
 }
 
 #[test]
-fn n3_children_without_breakpoints_end_as_without_a_debugger() {
+fn children_without_breakpoints_end_as_without_a_debugger() {
     for how in ["spawn", "fork", "executor"] {
         let Some(stage) = ScenarioSandbox::with("debugpy", "pools.py", POOLS) else { return };
         let ended = stage.json(&["debug", "launch", "pools.py", "--wait", "100", "--", how]);
@@ -93,7 +93,7 @@ fn n3_children_without_breakpoints_end_as_without_a_debugger() {
 }
 
 #[test]
-fn n3_a_stop_ends_the_children_too() {
+fn a_stop_ends_the_children_too() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "pools.py", POOLS) else { return };
     stage.breaks("STOP");
     let stop = stage.json(&["debug", "launch", "pools.py", "--wait", "100", "--", "fork"]);
@@ -116,7 +116,7 @@ if os.fork() == 0:
 ";
 
 #[test]
-fn n3_a_child_that_outlives_its_parent_and_a_program_that_replaces_it_are_debugged_to_their_end() {
+fn a_child_that_outlives_its_parent_and_a_program_that_replaces_it_are_debugged_to_their_end() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "heirs.py", HEIRS) else { return };
     stage.breaks("STOP");
     let stop = stage.json(&["debug", "launch", "heirs.py", "--wait", "100"]);
@@ -149,7 +149,7 @@ while True:
 ";
 
 #[test]
-fn n3_a_program_that_is_detached_from_starts_children_as_without_a_debugger() {
+fn a_program_that_is_detached_from_starts_children_as_without_a_debugger() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "starts.py", STARTS_CHILDREN) else { return };
     stage.breaks("TICK");
     let stop = stage.json(&["debug", "launch", "starts.py", "--wait", "100"]);
@@ -237,7 +237,7 @@ fn stops_in_answer(stage: &ScenarioSandbox, at: &str, word: &str) -> u64 {
 }
 
 #[test]
-fn n3_breakpoints_are_hit_in_the_child_of_flasks_reloader_and_in_the_next_one() {
+fn breakpoints_are_hit_in_the_child_of_flasks_reloader_and_in_the_next_one() {
     let (Some(stage), Some(environment)) =
         (ScenarioSandbox::with("debugpy", "server.py", FLASK), installed_tool("flask"))
     else {

@@ -8,7 +8,7 @@ use crate::support::scenario_sandbox::ScenarioSandbox;
 use crate::support::{kill, run_command};
 
 #[test]
-fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
+fn the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
     let text = "import time\ntime.sleep(1)\nraise SystemExit(3)\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "ends.py", text) else { return };
     stage.json(&["debug", "launch", "ends.py"]);
@@ -34,7 +34,7 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
 
 /// By an MCP client, whose calls follow each other faster than command lines.
 #[tokio::test]
-async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
+async fn a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let text = "number = 0\nwhile number < 5000:\n    number += 1  # STOP\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "counts.py", text) else { return };
     stage.breaks("STOP");

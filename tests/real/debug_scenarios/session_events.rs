@@ -22,7 +22,7 @@ if (isMainThread) {
 ";
 
 #[test]
-fn n9_targets_and_loaded_sources_are_events_of_their_own_kinds() {
+fn targets_and_loaded_sources_are_events_of_their_own_kinds() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "workers.js", WORKERS) else { return };
     let ended = stage.json(&["debug", "launch", "workers.js", "--adapter", "js-debug", "--wait", "60"]);
     assert_eq!((&ended["state"], &ended["adapter"]), (&json!("TERMINATED"), &json!("js-debug")), "{ended:#}");
@@ -46,7 +46,7 @@ fn n9_targets_and_loaded_sources_are_events_of_their_own_kinds() {
 }
 
 #[test]
-fn n9_the_end_of_a_thread_has_one_name() {
+fn the_end_of_a_thread_has_one_name() {
     let text = "import threading\nfor number in range(3):\n    thread = threading.Thread(target=print)\n    thread.start()\n    thread.join()\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "threads.py", text) else { return };
     stage.json(&["debug", "launch", "threads.py", "--wait", "60"]);
@@ -56,7 +56,7 @@ fn n9_the_end_of_a_thread_has_one_name() {
 }
 
 #[test]
-fn n9_a_launch_that_fails_leaves_no_breakpoint_and_no_other_condition() {
+fn a_launch_that_fails_leaves_no_breakpoint_and_no_other_condition() {
     let text = "def total(order):\n    amount = order * 2\n    return amount\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "app.py", text) else { return };
     stage.json(&["break", "set", "app.py:2", "--condition", "order == 3"]);
@@ -74,7 +74,7 @@ fn n9_a_launch_that_fails_leaves_no_breakpoint_and_no_other_condition() {
 }
 
 #[test]
-fn n9_a_long_list_of_python_is_read_page_by_page() {
+fn a_long_list_of_python_is_read_page_by_page() {
     let text = "big = list(range(0, 200_000, 2))\nprint(len(big))  # STOP\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "big.py", text) else { return };
     stage.breaks("STOP");

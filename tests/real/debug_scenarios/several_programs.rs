@@ -30,7 +30,7 @@ fn stopped_in(answer: &Value) -> &str {
 }
 
 #[test]
-fn n8_programs_are_one_session_and_are_stopped_inspected_and_ended_together() {
+fn programs_are_one_session_and_are_stopped_inspected_and_ended_together() {
     let Some(stage) = stage() else { return };
     let launched = stage.json(&["debug", "launch", "--programs", "server.py", "client.js"]);
     assert_eq!((&launched["sessionId"], &launched["state"]), (&json!("d1"), &json!("RUNNING")), "{launched:#}");
@@ -72,7 +72,7 @@ fn n8_programs_are_one_session_and_are_stopped_inspected_and_ended_together() {
 }
 
 #[test]
-fn n8_each_program_of_a_session_says_how_it_ended() {
+fn each_program_of_a_session_says_how_it_ended() {
     let Some(stage) = stage() else { return };
     stage.sandbox.write("fails.py", "raise SystemExit(3)\n");
     stage.sandbox.write("works.js", "setTimeout(() => {}, 300);\n");
@@ -85,7 +85,7 @@ fn n8_each_program_of_a_session_says_how_it_ended() {
 }
 
 #[test]
-fn n8_all_programs_start_or_none() {
+fn all_programs_start_or_none() {
     let Some(stage) = stage() else { return };
     stage.sandbox.write("broken.py", "");
     stage.tether(&["debug", "launch", "--programs", "server.py", "none.js"]).fails(2, &["none.js", "No such file"]);
@@ -95,7 +95,7 @@ fn n8_all_programs_start_or_none() {
 }
 
 #[test]
-fn n8_a_wait_without_an_id_ends_with_the_first_session_that_stops_and_says_which() {
+fn a_wait_without_an_id_ends_with_the_first_session_that_stops_and_says_which() {
     let Some(stage) = stage() else { return };
     stage.json(&["debug", "launch", "server.py"]);
     stage.json(&["debug", "launch", "client.js"]);

@@ -34,7 +34,7 @@ fn listening(stage: &ScenarioSandbox) -> (crate::support::scenario_sandbox::Runn
 }
 
 #[test]
-fn s1_s2_a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
+fn a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "äpp.py", LOOP) else { return };
     let set = stage.breaks("CALL");
     assert_eq!(set["state"], "pending");
@@ -76,7 +76,7 @@ while True:
 ";
 
 #[test]
-fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
+fn a_wait_ends_with_the_stop_or_in_time_or_at_once() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "sleeps.py", SLEEPS) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "sleeps.py"]);
@@ -112,7 +112,7 @@ raise ValueError('uncaught')  # UNCAUGHT
 ";
 
 #[test]
-fn s5_exceptions_of_a_class_stop_caught_and_uncaught_with_class_message_and_stack() {
+fn exceptions_of_a_class_stop_caught_and_uncaught_with_class_message_and_stack() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "raises.py", RAISES) else { return };
     stage.json(&["break", "exceptions", "--caught", "--uncaught", "--class", "ValueError"]);
     let caught = stage.json(&["debug", "launch", "raises.py", "--wait", "60"]);
@@ -148,7 +148,7 @@ int main(void) {
 ";
 
 #[test]
-fn s6_a_watchpoint_stops_on_reads_or_on_writes_with_the_old_and_the_new_value() {
+fn a_watchpoint_stops_on_reads_or_on_writes_with_the_old_and_the_new_value() {
     let Some(stage) = ScenarioSandbox::with("lldb-dap", "shared.c", SHARED) else { return };
     if !crate::support::requirements::has_hardware_watchpoints() {
         return;
@@ -194,7 +194,7 @@ while True:
 ";
 
 #[test]
-fn s7_monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
+fn monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "threads.py", THREADS) else { return };
     stage.json(&["debug", "launch", "threads.py"]);
     crate::support::eventually("output", || {
@@ -230,7 +230,7 @@ if (isMainThread) {
 ";
 
 #[test]
-fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
+fn several_threads_stop_the_first_is_primary_and_all_are_listed() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "workers.js", WORKERS) else { return };
     stage.breaks("MAIN");
     stage.breaks("WORKER");
@@ -261,7 +261,7 @@ fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
 }
 
 #[test]
-fn e4_a_step_into_native_code_comes_back_as_a_stop() {
+fn a_step_into_native_code_comes_back_as_a_stop() {
     let text = "words = ['b', 'a']\nwords.sort()  # NATIVE\nprint(words)  # AFTER\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "native.py", text) else { return };
     stage.breaks("NATIVE");
@@ -271,7 +271,7 @@ fn e4_a_step_into_native_code_comes_back_as_a_stop() {
 }
 
 #[test]
-fn e5_m4_a_program_that_is_launched_suspended_stops_at_its_entry_and_resuming_starts_it() {
+fn a_program_that_is_launched_suspended_stops_at_its_entry_and_resuming_starts_it() {
     for (adapter, file, text) in [
         ("debugpy", "entry.py", "print('begun')  # FIRST\nprint('up')\n"),
         ("node", "entry.js", "console.log('begun'); // FIRST\nconsole.log('up');\n"),
@@ -297,7 +297,7 @@ console.log('end'); // END
 ";
 
 #[test]
-fn n7_frames_of_node_are_one_line_and_helpers_of_a_bundler_are_no_locals() {
+fn frames_of_node_are_one_line_and_helpers_of_a_bundler_are_no_locals() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "bundle.js", BUNDLE) else { return };
     stage.json(&["break", "exceptions", "--caught"]);
     let thrown = stage.json(&["debug", "launch", "bundle.js", "--wait", "60"]);
@@ -330,7 +330,7 @@ int main() {
 ";
 
 #[test]
-fn n7_an_exception_shows_the_first_line_of_the_users_code_and_n4_a_failure_says_its_code() {
+fn an_exception_shows_the_first_line_of_the_users_code_and_a_failure_says_its_code() {
     let Some(stage) = ScenarioSandbox::with("lldb-dap", "throws.cpp", THROWS) else { return };
     let mut compiler = std::process::Command::new("c++");
     compiler.args(["-g", "-O0", "-o", "throws", "throws.cpp"]).current_dir(&stage.sandbox.workspace);
@@ -354,7 +354,7 @@ fn n7_an_exception_shows_the_first_line_of_the_users_code_and_n4_a_failure_says_
 }
 
 #[test]
-fn n4_the_end_of_a_program_that_fails_has_its_last_output() {
+fn the_end_of_a_program_that_fails_has_its_last_output() {
     let text = "import sys\nprint('before')\nsys.exit('no coffee')  # END\n";
     let Some(stage) = ScenarioSandbox::with("debugpy", "fails.py", text) else { return };
     let ended = stage.json(&["debug", "launch", "fails.py", "--wait", "60"]);
@@ -371,7 +371,7 @@ fn n4_the_end_of_a_program_that_fails_has_its_last_output() {
 }
 
 #[test]
-fn n9_a_breakpoint_may_be_on_one_of_several_places_of_a_line() {
+fn a_breakpoint_may_be_on_one_of_several_places_of_a_line() {
     let text = "const twice = (n) => n * 2;\nconst all = [1, 2].map((n) => twice(n)).map((n) => n + 1); // LINE\nconsole.log(all);\n";
     let Some(stage) = ScenarioSandbox::with("js-debug", "app.js", text) else { return };
     let column = text.lines().nth(1).unwrap().find("n + 1").unwrap() + 1;
@@ -388,7 +388,7 @@ fn n9_a_breakpoint_may_be_on_one_of_several_places_of_a_line() {
 }
 
 #[test]
-fn n19_the_log_tells_of_sessions_and_front_ends() {
+fn the_log_tells_of_sessions_and_front_ends() {
     let Some(stage) = ScenarioSandbox::with("debugpy", "äpp.py", LOOP) else { return };
     let id = stage.breaks("CALL")["breakpointId"].clone();
     let launched = stage.json(&["debug", "launch", "äpp.py", "--wait", "60"]);

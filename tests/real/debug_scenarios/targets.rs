@@ -35,7 +35,7 @@ fn threads(status: &Value) -> Value {
 }
 
 #[test]
-fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_is_inspected_once() {
+fn a_program_its_worker_and_its_child_are_one_session_and_each_stop_is_inspected_once() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     let set = stage.breaks("STOP");
     assert_eq!(set["state"], "pending");
@@ -69,7 +69,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
 }
 
 #[test]
-fn m6_a_stop_leaves_nothing_of_children_parent_and_adapter() {
+fn a_stop_leaves_nothing_of_children_parent_and_adapter() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "family.js", "--adapter", "js-debug", "--wait", "60"]);

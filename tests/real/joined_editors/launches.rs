@@ -13,7 +13,7 @@ fn fields(value: Value) -> Fields {
 }
 
 #[tokio::test]
-async fn p2_a_launched_session_outlives_its_editor_and_the_next_one_joins_it() {
+async fn a_launched_session_outlives_its_editor_and_the_next_one_joins_it() {
     let Some(stage) = looping_program("debugpy") else { return };
     let file = stage.sandbox.path(stage.file);
     let mut editor = DapEditor::start(&stage.sandbox).await;

@@ -113,32 +113,32 @@ fn check_resumed_by_neovim(stop: &Value, how: &str) {
 }
 
 #[tokio::test]
-async fn d4_neovim_joins_a_python_program() {
+async fn neovim_joins_a_python_program() {
     join_from_neovim("debugpy").await;
 }
 
 #[tokio::test]
-async fn d4_neovim_joins_a_node_program() {
+async fn neovim_joins_a_node_program() {
     join_from_neovim("node").await;
 }
 
 #[tokio::test]
-async fn d4_neovim_joins_a_node_program_of_js_debug() {
+async fn neovim_joins_a_node_program_of_js_debug() {
     join_from_neovim("js-debug").await;
 }
 
 #[tokio::test]
-async fn d4_neovim_joins_a_go_program() {
+async fn neovim_joins_a_go_program() {
     join_from_neovim("dlv").await;
 }
 
 #[tokio::test]
-async fn d4_neovim_joins_a_java_program() {
+async fn neovim_joins_a_java_program() {
     join_from_neovim("java").await;
 }
 
 #[tokio::test]
-async fn d1_neovim_debugs_a_program_by_itself() {
+async fn neovim_debugs_a_program_by_itself() {
     let Some(stage) = looping_program("debugpy") else { return };
     let file = stage.sandbox.path(stage.file);
     let Some(mut neovim) = Neovim::start(&stage.sandbox, "start", &file, stage.line("STOP")) else { return };
@@ -148,7 +148,7 @@ async fn d1_neovim_debugs_a_program_by_itself() {
 }
 
 #[tokio::test]
-async fn d3_neovim_opens_and_closes_a_session_at_the_request_of_tether() {
+async fn neovim_opens_and_closes_a_session_at_the_request_of_tether() {
     let Some(stage) = looping_program("debugpy") else { return };
     let file = stage.sandbox.path(stage.file);
     let Some(mut neovim) = Neovim::start(&stage.sandbox, "open", &file, stage.line("STOP")) else { return };

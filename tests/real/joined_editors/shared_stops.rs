@@ -78,32 +78,32 @@ async fn share_a_program(adapter: &str) {
 }
 
 #[tokio::test]
-async fn d4_a_python_program_is_shared() {
+async fn a_python_program_is_shared() {
     share_a_program("debugpy").await;
 }
 
 #[tokio::test]
-async fn d4_a_node_program_is_shared() {
+async fn a_node_program_is_shared() {
     share_a_program("node").await;
 }
 
 #[tokio::test]
-async fn d4_a_node_program_that_js_debug_debugs_is_shared() {
+async fn a_node_program_that_js_debug_debugs_is_shared() {
     share_a_program("js-debug").await;
 }
 
 #[tokio::test]
-async fn d4_a_go_program_is_shared() {
+async fn a_go_program_is_shared() {
     share_a_program("dlv").await;
 }
 
 #[tokio::test]
-async fn d4_a_java_program_is_shared() {
+async fn a_java_program_is_shared() {
     share_a_program("java").await;
 }
 
 #[tokio::test]
-async fn m3_all_targets_of_a_session_are_one_conversation() {
+async fn all_targets_of_a_session_are_one_conversation() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "family.js", "--adapter", "js-debug", "--wait", "60"]);

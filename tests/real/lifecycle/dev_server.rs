@@ -19,7 +19,7 @@ server.listen(Number(process.argv[2]), "127.0.0.1", () => console.log("ready in 
 "#;
 
 #[test]
-fn n20_a_dev_server_runs_as_long_as_the_page_that_it_serves() {
+fn a_dev_server_runs_as_long_as_the_page_that_it_serves() {
     // Free a moment ago: a configuration names its port.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let sandbox = Sandbox::new();
@@ -54,7 +54,7 @@ fn n20_a_dev_server_runs_as_long_as_the_page_that_it_serves() {
 }
 
 #[test]
-fn n20_the_watcher_of_an_extension_host_is_ended_after_its_first_cycle() {
+fn the_watcher_of_an_extension_host_is_ended_after_its_first_cycle() {
     if !has_code_server() {
         return;
     }
@@ -79,7 +79,7 @@ fn n20_the_watcher_of_an_extension_host_is_ended_after_its_first_cycle() {
 }
 
 #[test]
-fn n11_a_page_that_does_not_load_is_no_ready_window() {
+fn a_page_that_does_not_load_is_no_ready_window() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     drop(server);

@@ -144,34 +144,34 @@ async fn source_changes(kind: Kind) {
 }
 
 #[tokio::test]
-async fn l1_front_end_restarts_chromium() {
+async fn front_end_restarts_chromium() {
     front_end_restarts(chromium()).await;
 }
 
 #[tokio::test]
-async fn l1_front_end_restarts_node() {
+async fn front_end_restarts_node() {
     front_end_restarts(node()).await;
 }
 
 #[tokio::test]
-async fn l1_front_end_restarts_extension_development_host() {
+async fn front_end_restarts_extension_development_host() {
     if let Some(kind) = extension_development_host() {
         front_end_restarts(kind).await;
     }
 }
 
 #[tokio::test]
-async fn l2_source_changes_chromium() {
+async fn source_changes_chromium() {
     source_changes(chromium()).await;
 }
 
 #[tokio::test]
-async fn l2_source_changes_node() {
+async fn source_changes_node() {
     source_changes(node()).await;
 }
 
 #[tokio::test]
-async fn l2_source_changes_extension_development_host() {
+async fn source_changes_extension_development_host() {
     if let Some(kind) = extension_development_host() {
         source_changes(kind).await;
     }

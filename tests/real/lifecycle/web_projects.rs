@@ -48,7 +48,7 @@ fn server_of(sandbox: &Sandbox) -> u32 {
 }
 
 #[test]
-fn n12_a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
+fn a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
     sandbox.tether(&["trust", "--yes"]).ok();
     let started = sandbox.json(&["start"]);
@@ -91,7 +91,7 @@ fn n12_a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
 }
 
 #[test]
-fn n12_a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
+fn a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
     // Free a moment ago: a configuration names its port.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let Some(sandbox) = vite_project(&format!("vite --host 127.0.0.1 --strictPort --port {port}")) else { return };
@@ -113,7 +113,7 @@ fn n12_a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
 }
 
 #[test]
-fn n12_init_writes_the_dev_server_and_a_broken_one_is_an_error() {
+fn init_writes_the_dev_server_and_a_broken_one_is_an_error() {
     let Some(sandbox) = vite_project("vite --no-such-option") else { return };
     sandbox.tether(&["init"]).ok();
     let written = std::fs::read_to_string(sandbox.path("devtools.toml")).unwrap();

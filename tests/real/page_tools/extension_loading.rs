@@ -52,7 +52,7 @@ fn greet_at_once() -> Value {
 }
 
 #[tokio::test]
-async fn n10_the_first_command_after_the_start_is_the_extensions_own() {
+async fn the_first_command_after_the_start_is_the_extensions_own() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }
@@ -101,7 +101,7 @@ async fn click_element(agent: &McpClient, words: &str) {
 }
 
 #[tokio::test]
-async fn n10_the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
+async fn the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }
@@ -142,7 +142,7 @@ async fn n10_the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
 
 /// VS Code looks for the files itself, which takes a while after the registration.
 #[test]
-fn n10_an_extension_that_is_activated_by_a_file_of_the_workspace_is_loaded_when_it_is() {
+fn an_extension_that_is_activated_by_a_file_of_the_workspace_is_loaded_when_it_is() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }
@@ -174,7 +174,7 @@ fn n10_an_extension_that_is_activated_by_a_file_of_the_workspace_is_loaded_when_
 }
 
 #[tokio::test]
-async fn n13_a_web_extension_runs_in_a_window() {
+async fn a_web_extension_runs_in_a_window() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }

@@ -58,7 +58,7 @@ fn read_text(message: &Value) -> String {
 }
 
 #[test]
-fn n4_a_page_steers_hides_and_forges_nothing_that_an_agent_reads() {
+fn a_page_steers_hides_and_forges_nothing_that_an_agent_reads() {
     if !has_program("chromium") {
         return;
     }

@@ -269,7 +269,7 @@ async fn a_wait_ends_at_its_timeout_and_not_before() {
 }
 
 #[tokio::test]
-async fn n10_a_wait_for_a_text_is_not_ended_by_the_element_that_it_was_typed_into() {
+async fn a_wait_for_a_text_is_not_ended_by_the_element_that_it_was_typed_into() {
     if !has_program("chromium") {
         return;
     }
@@ -300,7 +300,7 @@ async fn n10_a_wait_for_a_text_is_not_ended_by_the_element_that_it_was_typed_int
 }
 
 #[tokio::test]
-async fn n1_a_connection_token_is_not_in_the_address_that_an_action_reports() {
+async fn a_connection_token_is_not_in_the_address_that_an_action_reports() {
     if !has_program("chromium") {
         return;
     }

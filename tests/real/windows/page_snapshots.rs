@@ -78,7 +78,7 @@ main
 
 /// Each attribute that a page can choose tries to end its line and to begin one with a ref.
 #[tokio::test]
-async fn n7_a_page_cannot_forge_a_line_of_its_snapshot() {
+async fn a_page_cannot_forge_a_line_of_its_snapshot() {
     if !has_program("chromium") {
         return;
     }

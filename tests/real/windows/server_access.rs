@@ -125,7 +125,7 @@ async fn launch(place: &WindowFolder) -> LaunchedWindow {
 }
 
 #[tokio::test]
-async fn n1_only_the_page_of_the_window_may_use_the_server_of_vs_code() {
+async fn only_the_page_of_the_window_may_use_the_server_of_vs_code() {
     if !has_program("chromium") || !has_code_server() || !is_root() {
         return;
     }
@@ -168,7 +168,7 @@ fn recorded_texts(history: &PageHistory) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn n1_the_token_of_the_server_is_in_no_recorded_request() {
+async fn the_token_of_the_server_is_in_no_recorded_request() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }

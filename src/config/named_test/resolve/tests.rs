@@ -84,7 +84,7 @@ fn a_name_says_whose_it_is_or_the_file_in_which_it_stands() {
 }
 
 #[test]
-fn n4_the_package_of_a_test_decides_its_runner() {
+fn the_package_of_a_test_decides_its_runner() {
     let test = "describe('orders', () => {\n  it('adds', f);\n});";
     let place = Place::new(&[
         ("package.json", "{\"devDependencies\": {\"jest\": \"30\"}}"),

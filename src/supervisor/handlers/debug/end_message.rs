@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n4_an_end_says_how_or_that_this_is_unknown() {
+    fn an_end_says_how_or_that_this_is_unknown() {
         let check = |code, signal, was_stopped, expect: &str| {
             let end = ProgramEnd { name: "x".to_owned(), code, signal, was_stopped };
             assert_eq!(describe_program_end(&end), expect);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn n4_the_last_lines_are_whole_and_bounded() {
+    fn the_last_lines_are_whole_and_bounded() {
         assert_eq!(last_lines("\n"), "");
         assert_eq!(last_lines("a\nb\n"), "a\nb");
         assert_eq!(last_lines("a\nDebugger attached.\nb\nWaiting for the debugger to disconnect...\n"), "a\nb");
