@@ -157,7 +157,7 @@ exports.activate = (context) => {{
         let report = &result["structuredContent"];
         Answer {
             value: report["value"].clone(),
-            by: report["relaunched"]["by"].as_str().unwrap_or("nothing").to_owned(),
+            by: report["refreshed"]["by"].as_str().unwrap_or("nothing").to_owned(),
             from_save,
             from_build: now.saturating_sub(Duration::from_nanos(built.trim().parse().unwrap())),
         }

@@ -35,7 +35,7 @@ pub enum OperationEffect {
     Idempotent,
     /// Changes something with each call.
     Additive,
-    /// May replace or remove something of the user's (a stale window is built and relaunched, breakpoints are gone); a
+    /// May replace or remove something of the user's (a stale window is built and refreshed, breakpoints are gone); a
     /// second call with the same parameters changes nothing more.
     Replacing,
     /// May end what the user has open.

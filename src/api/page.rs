@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use super::debug::results::StoppedSession;
-use super::window::RelaunchNotice;
+use super::window::RefreshNotice;
 
 /// Evaluate JavaScript in the window's page, or in the global scope of a Node window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -111,7 +111,7 @@ pub struct PageSnapshotResult {
     pub cut: bool,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchNotice>,
+    pub refreshed: Option<RefreshNotice>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -206,7 +206,7 @@ pub struct PageEvaluateResult {
     pub stopped: Option<StoppedSession>,
     /// The launch of the window that evaluated it.
     pub generation: u64,
-    pub relaunched: Option<RelaunchNotice>,
+    pub refreshed: Option<RefreshNotice>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -226,7 +226,7 @@ pub struct PageImage {
     pub data: String,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchNotice>,
+    pub refreshed: Option<RefreshNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::debug::results::StoppedSession;
-use super::window::RelaunchNotice;
+use super::window::RefreshNotice;
 
 /// Perform mouse and keyboard actions on the page, in order. Each waits for its element; the first failure ends the
 /// call.
@@ -172,7 +172,7 @@ pub struct PageInputResult {
     pub stopped: Option<StoppedSession>,
     pub snapshot: Option<String>,
     pub generation: u64,
-    pub relaunched: Option<RelaunchNotice>,
+    pub refreshed: Option<RefreshNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -252,10 +252,10 @@ pub struct RefreshReport {
     pub took_ms: u64,
 }
 
-/// Part of the result of a page operation that relaunched a stale window.
+/// Part of the result of a page operation that refreshed a stale window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RelaunchNotice {
+pub struct RefreshNotice {
     /// The newest file that had changed, and how.
     pub because: String,
     pub build_ms: u64,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::window::RelaunchNotice;
+use super::window::RefreshNotice;
 
 /// Run a VS Code command in the window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -52,7 +52,7 @@ pub struct WindowCommandResult {
     #[serde(default)]
     pub value: Value,
     pub generation: u64,
-    pub relaunched: Option<RelaunchNotice>,
+    pub refreshed: Option<RefreshNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -358,14 +358,14 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     let doing = || format!("cannot save the picture as {}", file.display());
     let bytes = base64::engine::general_purpose::STANDARD.decode(&picture.data).doing(doing)?;
     std::fs::write(&file, &bytes).doing(doing)?;
-    let PageImage { generation, relaunched, notes, .. } = &picture;
+    let PageImage { generation, refreshed, notes, .. } = &picture;
     let result = serde_json::json!({
-        "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes,
+        "file": file, "bytes": bytes.len(), "generation": generation, "refreshed": refreshed, "notes": notes,
     });
     print_result(common, &result, || {
-        let (relaunched, notes) = (render::relaunch_text(relaunched.as_ref()), render::notes_text(notes));
+        let (refreshed, notes) = (render::refresh_text(refreshed.as_ref()), render::notes_text(notes));
         let file = escape_line(&file.to_string_lossy());
-        format!("{relaunched}{file} ({} KB){notes}", bytes.len() / 1024)
+        format!("{refreshed}{file} ({} KB){notes}", bytes.len() / 1024)
     })
 }
 

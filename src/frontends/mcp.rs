@@ -43,7 +43,7 @@ const WINDOW_INSTRUCTIONS: &str = "\
 tether keeps one development window alive (a VS Code Extension Development Host, a browser or a Node service) while \
 everything around it restarts. The window belongs to the workspace, not to this server: it stays open when this server \
 ends. `window_start` starts it, or reconnects to it. Then edit source files freely. The next page operation notices the \
-change, builds, updates the window, and names the changed file in `relaunched`. If the build fails, the call fails with \
+change, builds, updates the window, and names the changed file in `refreshed`. If the build fails, the call fails with \
 the compiler's last lines, and the old window stays. `window_status` and `window_changes` only look. `window_snapshot` \
 shows the page as text with refs such as e12. `window_input` acts on these refs: pass several actions in one call, and \
 ask for a new snapshot if you need one. A ref is valid until its document is replaced. `window_console` also shows what \

@@ -81,4 +81,4 @@ pub use refresh::ladder::RefreshRung;
 pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
 pub use window_exit::WindowExit;
-pub use window_handle::{FileChanges, RebuildPolicy, StaleRelaunch, Window, WindowInspection};
+pub use window_handle::{FileChanges, RebuildPolicy, StaleRefresh, Window, WindowInspection};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::caller::Caller;
 use super::page::{ConsoleMessage, PageConnection, RecordedRequest};
-use super::window_handle::{FreshWindow, StaleRelaunch, Window};
+use super::window_handle::{FreshWindow, StaleRefresh, Window};
 use crate::error::{Error, Result};
 use crate::ring::{RingExtract, RingQuery};
 
@@ -14,7 +14,7 @@ use crate::ring::{RingExtract, RingQuery};
 pub struct PageResult<T> {
     pub value: T,
     pub generation: u64,
-    pub relaunched: Option<StaleRelaunch>,
+    pub refreshed: Option<StaleRefresh>,
     /// Why the window is stale, and dialogs, downloads and crashes since the last result.
     pub notes: Vec<String>,
 }
@@ -28,14 +28,14 @@ pub struct FreshPage {
 impl FreshPage {
     /// Adds what happened to the window: to the value of an operation on the page, or to its error.
     pub fn finish<T>(self, value: Result<T>) -> Result<PageResult<T>> {
-        let FreshWindow { window, generation, relaunched, stale_note } = self.window;
+        let FreshWindow { window, generation, refreshed, stale_note } = self.window;
         let value = value.map_err(|error| {
             let error = window.explain_error(error);
             Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
         })?;
         let unloaded = window.describe_unloaded_extensions();
         let notes = stale_note.into_iter().chain(unloaded).chain(self.page.take_notices()).collect();
-        Ok(PageResult { value, generation, relaunched, notes })
+        Ok(PageResult { value, generation, refreshed, notes })
     }
 }
 

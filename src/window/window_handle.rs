@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::process::ResourceUsage;
 use crate::task_runner::TaskQueue;
 
-/// The most relaunches of one page operation: a user who saves continuously must not delay it forever.
+/// The most refreshes of one page operation: a user who saves continuously must not delay it forever.
 const MAX_RELAUNCHES: usize = 3;
 /// The window is unresponsive if its page does not respond to a ping within this time.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
@@ -66,7 +66,7 @@ pub struct FileChanges {
 
 /// The relaunch of a window that an operation found stale.
 #[derive(Clone, Debug)]
-pub struct StaleRelaunch {
+pub struct StaleRefresh {
     /// The newest changed file.
     pub because: String,
     pub outcome: OperationOutcome,
@@ -76,7 +76,7 @@ pub struct StaleRelaunch {
 pub(super) struct FreshWindow {
     pub window: Arc<LiveWindow>,
     pub generation: u64,
-    pub relaunched: Option<StaleRelaunch>,
+    pub refreshed: Option<StaleRefresh>,
     /// Why the window is stale all the same; or how its dev server has brought it up to date.
     pub stale_note: Option<String>,
 }
@@ -114,7 +114,7 @@ impl Window {
         self.context.running_calls.track(call)
     }
 
-    /// Inspects the window, its files and its page. Never relaunches, and does not wait for a build.
+    /// Inspects the window, its files and its page. Never refreshes, and does not wait for a build.
     pub async fn inspect(&self) -> WindowInspection {
         let published = self.wait_for_search().await;
         let Some(window) = published.window.clone() else {
@@ -133,7 +133,7 @@ impl Window {
             && self.is_updated_by_server(&window, check).await
         {
             notes.push(
-                "its dev server updates the page: the next operation on it waits for that, and relaunches nothing"
+                "its dev server updates the page: the next operation on it waits for that, and refreshes nothing"
                     .into(),
             );
         }
@@ -270,22 +270,22 @@ impl Window {
         Ok(!self.context.read_config()?.build.is_empty())
     }
 
-    /// The window with the files as of now: rebuilt and relaunched if it is stale, unless replacement is blocked.
+    /// The window with the files as of now: rebuilt and refreshed if it is stale, unless replacement is blocked.
     pub(super) async fn refresh_if_stale(&self, caller: &dyn Caller) -> Result<FreshWindow> {
-        let (mut relaunched, mut relaunches) = (None, 0);
+        let (mut refreshed, mut refreshes) = (None, 0);
         loop {
             self.search_again_if_unverified(caller).await?;
             let published = self.wait_until_idle(caller).await;
             let window = published.window.clone().ok_or_else(|| no_window_error(&published))?;
-            let mut fresh = FreshWindow { window, generation: published.generation, relaunched, stale_note: None };
+            let mut fresh = FreshWindow { window, generation: published.generation, refreshed, stale_note: None };
             // The files change faster than they can be built: the newest window is used, and its status is stale.
-            if relaunches > MAX_RELAUNCHES {
+            if refreshes > MAX_RELAUNCHES {
                 return Ok(fresh);
             }
             let check = self.compare_files().await?;
             let Some(newest) = check.newest.clone().filter(|_| check.stale) else { return Ok(fresh) };
             let because = describe_change(&newest);
-            let held_note = |why: &str| format!("stale: {because}, and the window was not relaunched, since {why}");
+            let held_note = |why: &str| format!("stale: {because}, and the window was not refreshed, since {why}");
             if self.is_updated_by_server(&fresh.window, &check).await && self.context.replacement_blocker().is_none() {
                 fresh.stale_note = Some(self.follow_dev_server(&fresh.window, &because).await?);
                 return Ok(fresh);
@@ -300,8 +300,8 @@ impl Window {
                 fresh.stale_note = Some(format!("{}; the finished build is kept", held_note(&why)));
                 return Ok(fresh);
             }
-            relaunched = Some(StaleRelaunch { because, outcome });
-            relaunches += 1;
+            refreshed = Some(StaleRefresh { because, outcome });
+            refreshes += 1;
         }
     }
 

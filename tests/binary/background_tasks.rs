@@ -76,7 +76,7 @@ fn a_server_runs_as_long_as_the_window_that_needs_it() {
     // A relaunch keeps it: its port is taken.
     sandbox.write("server.js", &SERVICE.replace("42", "43"));
     let reported = sandbox.json(&["evaluate", "answer"]);
-    assert_eq!((&reported["value"], reported["relaunched"].is_object()), (&json!(43), true), "{reported}");
+    assert_eq!((&reported["value"], reported["refreshed"].is_object()), (&json!(43), true), "{reported}");
     sandbox.json(&["restart"]);
     assert_eq!((servers(&sandbox), is_alive(server)), (vec![server], true));
     // So do the ends of supervisors, and the next one ends it with the window.

@@ -28,7 +28,7 @@ fn a_failed_build_is_the_error_and_the_old_window_stays() {
     sandbox.write("server.js", &crate::support::NODE_SERVICE.replace("42", "43"));
     let answer = sandbox.json(&["evaluate", "answer"]);
     assert_eq!(answer["value"], 43);
-    assert_eq!(answer["relaunched"]["because"], "server.js was modified");
+    assert_eq!(answer["refreshed"]["because"], "server.js was modified");
     assert!(!is_alive(started["pid"].as_u64().unwrap() as u32));
 }
 
@@ -101,10 +101,10 @@ fn builds_its_own(writes: &str, rounds: usize) {
     let notes = started["notes"].to_string();
     assert!(notes.contains("gen/stamp.js") && notes.contains("`/gen/stamp.js`"), "{notes}");
     // No operation builds again until another file changes.
-    assert_eq!(sandbox.json(&["evaluate", "answer"]).get("relaunched"), None);
+    assert_eq!(sandbox.json(&["evaluate", "answer"]).get("refreshed"), None);
     sandbox.write("other.js", "");
-    assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "other.js was added");
-    assert_eq!(sandbox.json(&["evaluate", "answer"]).get("relaunched"), None);
+    assert_eq!(sandbox.json(&["evaluate", "answer"])["refreshed"]["because"], "other.js was added");
+    assert_eq!(sandbox.json(&["evaluate", "answer"]).get("refreshed"), None);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_configuration_whose_start_fails_is_not_the_choice_of_the_next_relaunch() {
     for edit in ["\n", "\n\n"] {
         sandbox.write("server.js", &format!("{service}{edit}"));
         let reported = sandbox.json(&["evaluate", "answer"]);
-        assert_eq!((&reported["value"], reported["relaunched"].is_object()), (&json!("one"), true), "{reported}");
+        assert_eq!((&reported["value"], reported["refreshed"].is_object()), (&json!("one"), true), "{reported}");
         sandbox.tether(&["shutdown"]).ok();
     }
 }

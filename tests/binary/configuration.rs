@@ -59,7 +59,7 @@ fn a_launch_json_and_its_task_are_enough() {
     // An edit relaunches.
     sandbox.write("server.js", &NODE_SERVICE.replace("42", "43"));
     let answer = sandbox.json(&["evaluate", "answer"]);
-    assert_eq!((&answer["value"], &answer["relaunched"]["because"]), (&json!(43), &json!("server.js was modified")));
+    assert_eq!((&answer["value"], &answer["refreshed"]["because"]), (&json!(43), &json!("server.js was modified")));
     assert!(!is_alive(started["pid"].as_u64().unwrap() as u32));
     assert_eq!(lines(&sandbox, ".devtools/made").len(), 2);
 }

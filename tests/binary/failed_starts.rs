@@ -43,7 +43,7 @@ fn check_next_edit(sandbox: &Sandbox, case: &str) {
     for edit in ["\n", "\n\n"] {
         sandbox.write("server.js", &format!("{SERVICE}{edit}"));
         let reported = sandbox.json(&["evaluate", "answer"]);
-        let found = (&reported["value"], reported["relaunched"].is_object());
+        let found = (&reported["value"], reported["refreshed"].is_object());
         assert_eq!(found, (&json!("good"), true), "{case}: {reported}");
         sandbox.tether(&["shutdown"]).ok();
     }

@@ -51,7 +51,7 @@ fn a_restart_is_not_answered_by_a_launch_that_began_before_it() {
         "the start, the first restart, all later ones"
     );
     let reported = sandbox.json(&["evaluate", "answer"]);
-    assert_eq!((&reported["value"], reported.get("relaunched")), (&json!(43), None), "{reported}");
+    assert_eq!((&reported["value"], reported.get("refreshed")), (&json!(43), None), "{reported}");
 }
 
 /// The fix of a broken build, and the wish to restart, come while the broken one runs.

@@ -295,7 +295,7 @@ fn changed_watch_settings_count_as_a_change() {
     let toml = fs::read_to_string(sandbox.path("devtools.toml")).unwrap();
     sandbox.write("devtools.toml", &format!("{toml}[watch]\nconfirm = 'content'\n"));
     assert_eq!(sandbox.status()["changes"][0]["path"], "devtools.toml");
-    assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "devtools.toml was modified");
+    assert_eq!(sandbox.json(&["evaluate", "answer"])["refreshed"]["because"], "devtools.toml was modified");
     // With confirm = "content" a touched file is no change, an edited one is.
     sandbox.write("server.js", NODE_SERVICE);
     assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");

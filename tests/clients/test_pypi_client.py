@@ -118,9 +118,9 @@ class Story:
             after = await self.call(client, "window_status")
         self.assertEqual([changes["stale"], changes["newest"]["path"]], [True, "index.html"])
         self.assertEqual(answer["value"], word)
-        self.assertIn("index.html", answer["relaunched"]["because"])
+        self.assertIn("index.html", answer["refreshed"]["because"])
         self.assertEqual(self.workspace.builds(), builds + 1)
-        self.assertEqual([answer["relaunched"]["by"], after["pid"]], ["reload", before["pid"]])
+        self.assertEqual([answer["refreshed"]["by"], after["pid"]], ["reload", before["pid"]])
         self.assertGreater(after["generation"], before["generation"])
 
     async def test_a_screenshot_is_an_image(self):

@@ -2,20 +2,20 @@
 
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
-use super::window_text::{relaunch_text, stopped_text};
+use super::window_text::{refresh_text, stopped_text};
 use crate::api::page::{ConsoleEntries, NetworkEntries, NetworkEntry, PageLogCursor, PageSnapshotResult};
 use crate::api::page_input::PageInputResult;
 use crate::display_text::mark_breaks;
 
 impl ResultText for PageSnapshotResult {
     fn text(&self) -> String {
-        relaunch_text(self.relaunched.as_ref()) + &self.text + &notes_text(&self.notes)
+        refresh_text(self.refreshed.as_ref()) + &self.text + &notes_text(&self.notes)
     }
 }
 
 impl ResultText for PageInputResult {
     fn text(&self) -> String {
-        let mut out = relaunch_text(self.relaunched.as_ref()) + &stopped_text(self.stopped.as_ref());
+        let mut out = refresh_text(self.refreshed.as_ref()) + &stopped_text(self.stopped.as_ref());
         for step in &self.actions {
             out += &format!("{}\n", step.did);
             out.extend(step.notes.iter().map(|note| format!("  {}\n", mark_breaks(note))));

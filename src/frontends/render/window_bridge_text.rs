@@ -2,14 +2,14 @@
 
 use super::ResultText;
 use super::text_format::notes_text;
-use super::window_text::relaunch_text;
+use super::window_text::refresh_text;
 use crate::api::window_bridge::{OpenEditor, OutputChannel, WindowCommandResult, WindowOutputResult};
 use crate::display_text::mark_breaks;
 
 impl ResultText for WindowCommandResult {
     fn text(&self) -> String {
         let value = self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned);
-        relaunch_text(self.relaunched.as_ref()) + &mark_breaks(&value) + &notes_text(&self.notes)
+        refresh_text(self.refreshed.as_ref()) + &mark_breaks(&value) + &notes_text(&self.notes)
     }
 }
 

@@ -8,14 +8,14 @@ use super::text_format::{age_text, duration_text, notes_text};
 use crate::api::debug::results::StoppedSession;
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RefreshMethod, RelaunchNotice, ReportedWindowState, TrackingDecision,
+    BuildReport, ChangedFile, ChangedFileKind, RefreshMethod, RefreshNotice, ReportedWindowState, TrackingDecision,
     WindowChanges, WindowExitReport, WindowStatus,
 };
 use crate::display_text::{mark_breaks, mark_lines};
 
 impl ResultText for PageImage {
     fn text(&self) -> String {
-        relaunch_text(self.relaunched.as_ref()) + "a picture" + &notes_text(&self.notes)
+        refresh_text(self.refreshed.as_ref()) + "a picture" + &notes_text(&self.notes)
     }
 }
 
@@ -111,7 +111,7 @@ impl ResultText for PageEvaluateResult {
             (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
         };
         let stopped = stopped_text(self.stopped.as_ref());
-        relaunch_text(self.relaunched.as_ref()) + &stopped + &result + &notes_text(&self.notes)
+        refresh_text(self.refreshed.as_ref()) + &stopped + &result + &notes_text(&self.notes)
     }
 }
 
@@ -123,8 +123,8 @@ pub fn stopped_text(stopped: Option<&StoppedSession>) -> String {
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub fn relaunch_text(notice: Option<&RelaunchNotice>) -> String {
-    let Some(RelaunchNotice { because, build_ms, launch_ms, by, notes }) = notice else { return String::new() };
+pub fn refresh_text(notice: Option<&RefreshNotice>) -> String {
+    let Some(RefreshNotice { because, build_ms, launch_ms, by, notes }) = notice else { return String::new() };
     let (build, launch) = (duration_text(*build_ms), duration_text(*launch_ms));
     let (done, step) = match by {
         RefreshMethod::Relaunch => ("relaunched", "launch"),
@@ -179,7 +179,7 @@ mod tests {
         );
         check(
             "window/evaluate",
-            json!({"value": 42, "generation": 2, "relaunched": {"because": "src/a.ts was modified", "buildMs": 1500, "launchMs": 300}}),
+            json!({"value": 42, "generation": 2, "refreshed": {"because": "src/a.ts was modified", "buildMs": 1500, "launchMs": 300}}),
             "relaunched because src/a.ts was modified (build 1.5 s, launch 300 ms)\n42",
         );
         check(

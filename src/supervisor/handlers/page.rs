@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::page_actions::input_actions;
-use super::window::relaunch_report;
+use super::window::refresh_report;
 use super::window_stops::{PageWork, open_loaded_page, resume_hint, stopped_session, until_stopped};
 use crate::api::page::{
     ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
@@ -37,15 +37,15 @@ impl OperationHandler for PageEvaluateParams {
             PageWork::Done(evaluated) => (evaluated.map(Some), stopped_session(context).await),
             PageWork::Stopped(stopped) => (Ok(None), Some(stopped)),
         };
-        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(evaluated)?;
+        let PageResult { value, generation, refreshed, mut notes } = fresh.finish(evaluated)?;
         notes.extend(stopped.as_ref().map(resume_hint));
         let (value, exception) = match value {
             Some(page::ExpressionResult::Value(value)) => (Some(value), None),
             Some(page::ExpressionResult::Exception(text)) => (None, Some(text)),
             None => (None, None),
         };
-        let relaunched = relaunched.map(relaunch_report);
-        Ok(PageEvaluateResult { value, exception, stopped, generation, relaunched, notes })
+        let refreshed = refreshed.map(refresh_report);
+        Ok(PageEvaluateResult { value, exception, stopped, generation, refreshed, notes })
     }
 }
 
@@ -60,10 +60,10 @@ impl OperationHandler for PageScreenshotParams {
         let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
         let fresh = open_loaded_page(context, call).await?;
         let captured = until_stopped(context, page::capture_screenshot(&fresh.page, &request)).await.done();
-        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(captured)?;
+        let PageResult { value, generation, refreshed, mut notes } = fresh.finish(captured)?;
         notes.extend(value.note);
         let mime_type = format!("image/{}", value.format.name());
-        Ok(PageImage { mime_type, data: value.data, generation, relaunched: relaunched.map(relaunch_report), notes })
+        Ok(PageImage { mime_type, data: value.data, generation, refreshed: refreshed.map(refresh_report), notes })
     }
 }
 
@@ -73,9 +73,9 @@ impl OperationHandler for PageSnapshotParams {
         let request = page::SnapshotRequest { max_bytes, root: self.from, page: self.page };
         let fresh = open_loaded_page(context, call).await?;
         let snapshot = until_stopped(context, page::take_snapshot(&fresh.page, &request)).await.done();
-        let PageResult { value, generation, relaunched, notes } = fresh.finish(snapshot)?;
-        let relaunched = relaunched.map(relaunch_report);
-        Ok(PageSnapshotResult { text: value.text, cut: value.cut, generation, relaunched, notes })
+        let PageResult { value, generation, refreshed, notes } = fresh.finish(snapshot)?;
+        let refreshed = refreshed.map(refresh_report);
+        Ok(PageSnapshotResult { text: value.text, cut: value.cut, generation, refreshed, notes })
     }
 }
 
@@ -93,13 +93,13 @@ impl OperationHandler for PageInputParams {
                 (Ok(page::BatchOutcome { steps: std::mem::take(&mut lock(&done)), snapshot: None }), Some(stopped))
             }
         };
-        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(outcome)?;
+        let PageResult { value, generation, refreshed, mut notes } = fresh.finish(outcome)?;
         notes.extend(stopped.as_ref().map(resume_hint));
         let report = |step: page::ActionOutcome| InputActionReport { did: step.did, notes: step.notes };
         let actions = value.steps.into_iter().map(report).collect();
         let snapshot = value.snapshot.map(|it| it.text);
-        let relaunched = relaunched.map(relaunch_report);
-        Ok(PageInputResult { actions, stopped, snapshot, generation, relaunched, notes })
+        let refreshed = refreshed.map(refresh_report);
+        Ok(PageInputResult { actions, stopped, snapshot, generation, refreshed, notes })
     }
 }
 

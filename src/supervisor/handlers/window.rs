@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::window_stops::wait_for_extensions;
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RefreshMethod, RefreshReport, RelaunchNotice,
+    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RefreshMethod, RefreshNotice, RefreshReport,
     ReportedWindowState, TrackingDecision, WindowChanges, WindowChangesParams, WindowExitReport, WindowResources,
     WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{
-    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, RefreshRung,
-    StaleRelaunch, WindowInspection, WindowPhase,
+    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, RefreshRung, StaleRefresh,
+    WindowInspection, WindowPhase,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -190,8 +190,8 @@ fn tracking_decision(explanation: PathExplanation) -> TrackingDecision {
 }
 
 /// Why and how long a relaunch took.
-pub fn relaunch_report(it: StaleRelaunch) -> RelaunchNotice {
-    RelaunchNotice {
+pub fn refresh_report(it: StaleRefresh) -> RefreshNotice {
+    RefreshNotice {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
         launch_ms: to_millis(it.outcome.launch),

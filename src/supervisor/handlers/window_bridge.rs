@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::window::relaunch_report;
+use super::window::refresh_report;
 use super::window_stops::until_stopped;
 use crate::api::OperationParams;
 use crate::api::protocol::ClientRole;
@@ -33,10 +33,10 @@ impl OperationHandler for WindowCommandParams {
             let params = json!({"command": self.command, "args": self.args.unwrap_or_default()});
             bridge.send_request(WindowCommandParams::METHOD, &params, COMMAND_TIMEOUT).await
         };
-        let PageResult { value, generation, relaunched, notes } =
+        let PageResult { value, generation, refreshed, notes } =
             fresh.finish(until_stopped(context, running).await.done())?;
         let value = value.get("value").cloned().unwrap_or_default();
-        Ok(WindowCommandResult { value, generation, relaunched: relaunched.map(relaunch_report), notes })
+        Ok(WindowCommandResult { value, generation, refreshed: refreshed.map(refresh_report), notes })
     }
 }
 

@@ -35,7 +35,7 @@ fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
     let held = sandbox.json(&["evaluate", "globalThis.word ?? null"]);
     let note = held["notes"].to_string();
     assert!(note.contains("stale: ") && note.contains(file) && note.contains(session), "{held}");
-    assert!(held.get("relaunched").is_none() && sandbox.status()["pid"] == window, "{held}");
+    assert!(held.get("refreshed").is_none() && sandbox.status()["pid"] == window, "{held}");
     // Once resumed, it is replaced.
     follows(sandbox, session, stopped_at, || {
         sandbox.json(&["break", "remove", "--all"]);
@@ -91,12 +91,12 @@ fn n14_a_stop_during_an_automatic_build_holds_the_window_and_keeps_the_build() {
     let held: Value = serde_json::from_slice(&evaluate.wait_with_output().unwrap().stdout).unwrap();
     let note = held["notes"].to_string();
     assert!(note.contains(session) && note.contains("the finished build is kept"), "{held}");
-    assert!(held.get("relaunched").is_none() && sandbox.status()["pid"] == window, "{held}");
+    assert!(held.get("refreshed").is_none() && sandbox.status()["pid"] == window, "{held}");
     // Once resumed, the window is replaced by what was built: another build would wait for its FIFO.
     sandbox.json(&["break", "remove", "--all"]);
     sandbox.json(&["debug", "continue"]);
     let relaunched = sandbox.json(&["evaluate", "1"]);
-    assert_eq!(relaunched["relaunched"]["because"], "server.js was modified", "{relaunched}");
+    assert_eq!(relaunched["refreshed"]["because"], "server.js was modified", "{relaunched}");
     assert_ne!(sandbox.status()["pid"], window);
     assert_eq!(std::fs::read_to_string(sandbox.path(".devtools/builds")).unwrap(), "built\n");
     sandbox.json(&["debug", "stop", session]);

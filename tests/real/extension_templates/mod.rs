@@ -114,7 +114,7 @@ fn runs_as_it_is(template: &Template) {
 /// The extension's notification for its command, and why the window was relaunched before.
 fn printed(sandbox: &Sandbox) -> (String, Option<String>) {
     let answer = sandbox.json(&["evaluate", "--timeout-ms", "90000", RUN_COMMAND]);
-    let because = answer["relaunched"]["because"].as_str().map(str::to_owned);
+    let because = answer["refreshed"]["because"].as_str().map(str::to_owned);
     (answer["value"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned(), because)
 }
 

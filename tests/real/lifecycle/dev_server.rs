@@ -41,7 +41,7 @@ fn a_dev_server_runs_as_long_as_the_page_that_it_serves() {
     let server = server_pid();
     // The window is relaunched; the server runs on.
     sandbox.write("page.html", "<title>two</title>");
-    assert!(sandbox.json(&["evaluate", "document.title"])["relaunched"].is_object());
+    assert!(sandbox.json(&["evaluate", "document.title"])["refreshed"].is_object());
     sandbox.arrived();
     assert_eq!((value("document.title"), server_pid()), (json!("two"), server));
     let supervisor = sandbox.supervisor().unwrap();

@@ -107,7 +107,7 @@ async fn front_end_restarts(kind: Kind) {
 
     let agent = McpClient::start(&kind.sandbox).await;
     let evaluated = kind.version(&agent).await;
-    assert_eq!((&evaluated["value"], evaluated.get("relaunched")), (&json!("old"), None));
+    assert_eq!((&evaluated["value"], evaluated.get("refreshed")), (&json!("old"), None));
     let status = agent.call("window_status", json!({})).await;
     for fact in ["pid", "launchId", "startedAt", "generation"] {
         assert_eq!(status[fact], started[fact], "{fact}");
@@ -129,15 +129,15 @@ async fn source_changes(kind: Kind) {
 
     let evaluated = kind.version(&agent).await;
     assert_eq!(evaluated["value"], "new");
-    assert_eq!(evaluated["relaunched"]["because"], format!("{} was modified", kind.source));
-    assert!(evaluated["relaunched"]["launchMs"].as_u64().unwrap() > 0);
+    assert_eq!(evaluated["refreshed"]["because"], format!("{} was modified", kind.source));
+    assert!(evaluated["refreshed"]["launchMs"].as_u64().unwrap() > 0);
     let status = kind.sandbox.once_it_answers(agent.call("window_status", json!({})).await);
     let session = kind.sandbox.session().unwrap();
     assert_eq!((&status["state"], &status["stale"]), (&json!("ready"), &json!(false)));
     assert_eq!((&session["electronPid"], &session["cdpPort"]), (&status["pid"], &status["cdpPort"]));
     assert_eq!(session["debugWindowStartedAt"], status["startedAt"]);
     assert!(status["startedAt"].as_u64() > started["startedAt"].as_u64());
-    assert_eq!(evaluated["relaunched"]["by"], kind.refreshed_by, "{evaluated:#} {status:#}");
+    assert_eq!(evaluated["refreshed"]["by"], kind.refreshed_by, "{evaluated:#} {status:#}");
     let is_old_alive = is_alive(started["pid"].as_u64().unwrap() as u32);
     assert_eq!(is_old_alive, kind.refreshed_by != "relaunch", "the old window is gone where it was relaunched");
     agent.leave().await;

@@ -155,7 +155,7 @@ fn what_changed_while_no_supervisor_watched_is_seen_by_the_next_one() {
     let changes = sandbox.json(&["changes"]);
     assert_eq!(changes["changed"].as_array().unwrap().len(), 1, "{changes}");
     assert_eq!((&changes["newest"]["path"], &changes["newest"]["kind"]), (&json!("gone.js"), &json!("removed")));
-    assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "gone.js was removed");
+    assert_eq!(sandbox.json(&["evaluate", "answer"])["refreshed"]["because"], "gone.js was removed");
 }
 
 #[test]

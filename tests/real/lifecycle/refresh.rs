@@ -88,8 +88,8 @@ pub(super) fn only_extension_host(sandbox: &Sandbox) -> u32 {
 pub(super) fn after_edit(sandbox: &Sandbox, file: &str, text: &str) -> (Value, Value) {
     sandbox.write(file, text);
     let answer = sandbox.json(&["evaluate", "--timeout-ms", "60000", VERSION]);
-    assert_eq!(answer["relaunched"]["because"], format!("{file} was modified"), "{answer:#}");
-    (answer["value"].clone(), answer["relaunched"]["by"].clone())
+    assert_eq!(answer["refreshed"]["because"], format!("{file} was modified"), "{answer:#}");
+    (answer["value"].clone(), answer["refreshed"]["by"].clone())
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn each_change_is_taken_up_by_the_cheapest_way_that_can() {
     set("refresh = 'relaunch'\n");
     sandbox.tether(&["trust", "--yes"]).ok();
     let answer = sandbox.json(&["evaluate", "1"]);
-    assert_eq!(answer["relaunched"]["by"], "relaunch", "{answer:#}");
+    assert_eq!(answer["refreshed"]["by"], "relaunch", "{answer:#}");
     assert!(!is_alive(window));
     assert_eq!(after_edit(&sandbox, "extension.js", &extension("1", "")), (json!("1"), json!("relaunch")));
     set("");
@@ -180,7 +180,7 @@ fn an_extension_that_fails_never_ends_or_blocks_its_host_is_refreshed_too() {
     ] {
         sandbox.write("extension.js", &extension(version, more));
         let answer = sandbox.json(&["evaluate", "1"]);
-        assert!(answer["relaunched"].is_object(), "{version}: {answer:#}");
+        assert!(answer["refreshed"].is_object(), "{version}: {answer:#}");
         // The old host is gone, busy or not; VS Code itself starts one again that has exited.
         assert!(extension_hosts(&sandbox).len() <= 1, "{version}: {answer:#}");
     }
@@ -223,7 +223,7 @@ fn the_page_of_a_browser_is_loaded_anew_and_its_storage_stays() {
         let title = title.to_string();
         page(&title);
         let answer = sandbox.json(&["evaluate", "document.title + sessionStorage.getItem('kept')"]);
-        let by = &answer["relaunched"]["by"];
+        let by = &answer["refreshed"]["by"];
         assert_eq!((&answer["value"], by), (&json!(format!("{title}yes")), &json!("reload")), "{answer:#}");
     }
     assert_eq!(sandbox.status()["pid"], window);

@@ -63,7 +63,7 @@ fn breakpoints_in_activate_and_in_a_command_are_hit_after_each_refresh() {
         let round = round.to_string();
         sandbox.write("extension.js", &extension_with_stops(&round));
         let refreshed = sandbox.json(&["evaluate", "1"]);
-        assert_eq!(refreshed["relaunched"]["by"], "restartExtensionHost", "{refreshed:#}");
+        assert_eq!(refreshed["refreshed"]["by"], "restartExtensionHost", "{refreshed:#}");
         stops_in_both(&sandbox, &session, &round, line_of);
         assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], json!(round));
     }
@@ -92,7 +92,7 @@ fn breakpoints_in_typescript_are_bound_by_its_source_map_before_it_runs() {
         let round = round.to_string();
         sandbox.write("source.ts", &typescript(&round));
         let refreshed = sandbox.json(&["evaluate", "1"]);
-        assert_eq!(refreshed["relaunched"]["by"], "restartExtensionHost", "{refreshed:#}");
+        assert_eq!(refreshed["refreshed"]["by"], "restartExtensionHost", "{refreshed:#}");
         stops_in_both(&sandbox, &session, &round, source_line);
         assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], json!(round));
     }

@@ -210,7 +210,7 @@ fn an_activation_of_20_s_delays_no_refresh() {
     let slow = "return new Promise((done) => setTimeout(done, 20_000));";
     sandbox.write("extension.js", &extension("1", slow));
     let answered = sandbox.json(&["evaluate", "--timeout-ms", "60000", VERSION]);
-    assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!("1"), &json!("restartExtensionHost")));
+    assert_eq!((&answered["value"], &answered["refreshed"]["by"]), (&json!("1"), &json!("restartExtensionHost")));
     let notes = answered["notes"].to_string();
     assert!(notes.contains("activation of") && notes.contains("has not ended"), "{answered:#}");
     // It is still activating.
@@ -271,8 +271,8 @@ fn a_page_that_asks_before_it_is_left_is_reloaded_all_the_same_and_that_is_said(
         sandbox.json(&["input", &format!("click {button}")]);
         sandbox.write("page.html", &page(&title));
         let answered = sandbox.json(&["evaluate", "document.title"]);
-        assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!(title), &json!("reload")));
-        assert!(answered["relaunched"]["notes"].to_string().contains("beforeunload"), "{answered:#}");
+        assert_eq!((&answered["value"], &answered["refreshed"]["by"]), (&json!(title), &json!("reload")));
+        assert!(answered["refreshed"]["notes"].to_string().contains("beforeunload"), "{answered:#}");
     }
 }
 
@@ -316,14 +316,14 @@ self.addEventListener('fetch', (event) => event.respondWith((async () => {
         });
         script(&version);
         let answered = sandbox.json(&["evaluate", "version"]);
-        assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!(version), &json!("reload")));
-        assert!(answered["relaunched"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
+        assert_eq!((&answered["value"], &answered["refreshed"]["by"]), (&json!(version), &json!("reload")));
+        assert!(answered["refreshed"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
     }
     // Also where the page before was bypassed.
     script("last");
     let answered = sandbox.json(&["evaluate", "version"]);
     assert_eq!(answered["value"], "last");
-    assert!(answered["relaunched"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
+    assert!(answered["refreshed"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
     // And it is true that the worker would serve the old script.
     sandbox.tether(&["evaluate", load]);
     eventually("an ordinary load is the worker's", || {
@@ -355,7 +355,7 @@ fn a_host_that_does_not_respond_at_first_is_connected_to_again() {
     eventually("an attempt to connect has failed", || (failures() > before).then_some(()));
     kill(stopped, Signal::CONT);
     let answer = answer(asked);
-    let refreshed = (&answer["value"], &answer["relaunched"]["by"], &answer["notes"]);
+    let refreshed = (&answer["value"], &answer["refreshed"]["by"], &answer["notes"]);
     assert_eq!(refreshed, (&json!("2"), &json!("restartExtensionHost"), &Value::Null), "{answer:#}");
     let console = sandbox.json(&["console"]).to_string();
     assert!(console.contains("as version 2"), "{console}");
@@ -373,6 +373,6 @@ fn a_host_that_closes_its_inspector_is_not_said_to_have_ended() {
     assert!(!notes.contains("VS Code has not started it again"), "{notes}");
     sandbox.write("extension.js", &extension("2", ""));
     let answer = sandbox.json(&["evaluate", VERSION]);
-    let (way, notes) = (&answer["relaunched"]["by"], &answer["notes"]);
+    let (way, notes) = (&answer["refreshed"]["by"], &answer["notes"]);
     assert_eq!((&answer["value"], way, notes), (&json!("2"), &json!("restartExtensionHost"), &Value::Null));
 }

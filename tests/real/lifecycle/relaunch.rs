@@ -47,7 +47,7 @@ fn what_follows_a_launch_in_the_console_is_of_the_new_page() {
         sandbox.write("page.html", &page(round));
         sandbox.json(&["restart"]);
         let shown = sandbox.json(&["evaluate", "said"]);
-        assert_eq!(shown["relaunched"], json!(null), "{shown:#}");
+        assert_eq!(shown["refreshed"], json!(null), "{shown:#}");
         let console = sandbox.json(&["console", "--limit", "1000"]);
         let texts: Vec<&str> =
             console["entries"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();

@@ -54,7 +54,7 @@ fn a_session_stops_in_the_first_call_of_a_host_that_was_started_ahead() {
         let (spare, round) = (spare_host(&sandbox), round.to_string());
         sandbox.write("extension.js", &extension_with_stops(&round));
         let refreshed = sandbox.json(&["evaluate", "1"]);
-        assert_eq!(refreshed["relaunched"]["by"], "restartExtensionHost", "{refreshed:#}");
+        assert_eq!(refreshed["refreshed"]["by"], "restartExtensionHost", "{refreshed:#}");
         stops_in_both(&sandbox, &session, &round, line_of);
         assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], json!(round));
         assert_eq!(extension_hosts(&sandbox), [spare]);

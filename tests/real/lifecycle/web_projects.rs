@@ -67,7 +67,7 @@ fn a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     let changed = |file: &str, content: String, expression: &str| {
         sandbox.write(file, &content);
         let answer = evaluate(&sandbox, expression);
-        assert!(answer["relaunched"].is_null(), "{answer:#}");
+        assert!(answer["refreshed"].is_null(), "{answer:#}");
         (answer["value"].clone(), answer["notes"].to_string())
     };
     let color = "getComputedStyle(document.body).color";
@@ -106,7 +106,7 @@ fn a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
     assert_eq!(evaluate(&sandbox, "location.port")["value"], port.to_string());
     sandbox.write("src/main.js", &SCRIPT.replace("one", "two"));
     let answer = evaluate(&sandbox, "document.querySelector('#app').textContent");
-    assert_eq!((&answer["value"], answer["relaunched"].is_null()), (&json!("two"), true), "{answer:#}");
+    assert_eq!((&answer["value"], answer["refreshed"].is_null()), (&json!("two"), true), "{answer:#}");
     let server = server_of(&sandbox);
     sandbox.json(&["stop"]);
     wait_for_end(server);

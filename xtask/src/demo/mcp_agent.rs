@@ -97,7 +97,7 @@ impl McpAgent {
 }
 
 impl ToolAnswer {
-    /// A field of the structured result, such as `relaunched/buildMs`.
+    /// A field of the structured result, such as `refreshed/buildMs`.
     pub fn field(&self, path: &str) -> Result<&Value> {
         let value = self.result.structured_content.as_ref().and_then(|content| content.pointer(&format!("/{path}")));
         value.with_context(|| format!("the result has no `{path}`: {}", result_text(&self.result)))

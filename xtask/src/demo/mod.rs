@@ -142,10 +142,10 @@ fn edit_source(source: &Path) -> Result<()> {
 async fn check_refresh(agent: &McpAgent, window: u64) -> Result<()> {
     let seen = agent.call("window_evaluate", greeting_call(AFTER)).await?;
     let ms = |field: &str| seen.number(field).map(Duration::from_millis);
-    let (built, launched) = (ms("relaunched/buildMs")?, ms("relaunched/launchMs")?);
-    let because = seen.text("relaunched/because")?;
+    let (built, launched) = (ms("refreshed/buildMs")?, ms("refreshed/launchMs")?);
+    let because = seen.text("refreshed/because")?;
     ensure!(because.contains(SOURCE), "it was refreshed because of {because}");
-    let by = seen.text("relaunched/by")?;
+    let by = seen.text("refreshed/by")?;
     let (done, step, is_same) = match by {
         "restartExtensionHost" => ("restarted the extension host", "restarted", true),
         "reload" => ("reloaded the page", "reloaded", true),
