@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::join;
 
 use super::isolate::{Isolate, RequestedMove, StepKind, StepStart};
 use super::session::NodeSession;
-use super::slowed_functions::restore_speed;
 use super::variables::STOP_OBJECTS;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpError;
-use crate::cdp::debugger::{PauseScript, RestartCallFrame, ResumeScript, StepInto, StepOut, StepOver};
+use crate::cdp::debugger::{
+    PauseScript, RemoveBreakpoint, RestartCallFrame, ResumeScript, SetScriptBreakpoint, StepInto, StepOut, StepOver,
+};
 use crate::cdp::types::ReleaseObjectGroup;
 
 /// When a pause is requested again; a program that waits for an event pauses at its next code.
@@ -20,6 +22,22 @@ const PAUSE_REPEATS: [Duration; 4] =
 
 /// How long an isolate may take to answer that it will pause.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long an isolate may take for a breakpoint that is not to stop it.
+const BREAKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Before a paused isolate runs: lets the engine optimise the functions that it has paused in.
+pub async fn restore_speed(isolate: &Isolate) {
+    let places = isolate.with_state(|state| state.slowed.take_places());
+    let restored = places.map(|location| async {
+        // Refused where a breakpoint is: its function is slow until that is removed. Fails when the isolate has ended.
+        let set = isolate.call_within(&SetScriptBreakpoint { location, condition: None }, BREAKPOINT_TIMEOUT).await;
+        if let Ok(set) = set {
+            let _ = isolate.send(&RemoveBreakpoint { breakpoint_id: set.breakpoint_id }).await;
+        }
+    });
+    join_all(restored).await;
+}
 
 /// The objects that a stop has shown may be collected from now on.
 async fn release_objects(isolate: &Isolate) {

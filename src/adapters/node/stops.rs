@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::NodeBreakpointPlace;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
+use super::resume::restore_speed;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
-use super::slowed_functions::restore_speed;
 use crate::adapters::request_failure::RequestFailure;
 use crate::cdp::CdpEvent;
 use crate::cdp::debugger::{
