@@ -4,6 +4,8 @@
 //! `initialize` never waits for the supervisor: the first call connects to it. After its exit the next call
 //! connects to, or starts, the next one.
 
+#[cfg(test)]
+mod reference_page;
 mod resources;
 mod tool_list;
 mod tool_names;

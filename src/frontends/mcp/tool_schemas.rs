@@ -37,7 +37,7 @@ fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
 }
 
 /// The parameters as a JSON schema, as short as possible: an agent pays for every byte.
-fn input_schema(operation: &Operation) -> JsonObject {
+pub(super) fn input_schema(operation: &Operation) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -54,7 +54,7 @@ fn input_schema(operation: &Operation) -> JsonObject {
 
 /// The result as a JSON schema: the names of its fields, one level deep, and which are required. What a field means
 /// is clear from its name, the text beside the result, and the result itself.
-fn output_schema(operation: &Operation) -> JsonObject {
+pub(super) fn output_schema(operation: &Operation) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -121,7 +121,7 @@ fn the_list_of_tools_is_that_of_the_operations() {
     let is_same = std::fs::read_to_string(&file).unwrap_or_default() == tool_list_text();
     assert!(
         is_same,
-        "an operation has changed: `UPDATE_TOOL_LIST=1 cargo test --workspace --lib tool_schemas` writes {file:?} again"
+        "an operation has changed: `UPDATE_TOOL_LIST=1 cargo test --workspace --lib mcp` writes {file:?} again"
     );
     let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
     assert_eq!(list_tools(None), tools);
@@ -202,7 +202,7 @@ fn annotations_tell_what_a_call_may_do() {
 }
 
 #[test]
-fn output_schemas_are_an_outline_and_leave_the_picture_out() {
+pub(super) fn output_schemas_are_an_outline_and_leave_the_picture_out() {
     let of = |verb: &str| {
         let operation = OPERATIONS.iter().find(|operation| operation.words == [verb]).unwrap();
         Value::Object(output_schema(operation))
