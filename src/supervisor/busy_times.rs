@@ -84,9 +84,10 @@ impl BusyTimes {
     }
 
     fn add(&self, period: Duration) {
-        self.periods.fetch_add(1, Ordering::Relaxed);
-        self.long.fetch_add(u64::from(period > LONG_PERIOD), Ordering::Relaxed);
         self.longest_us.fetch_max(u64::try_from(period.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.periods.fetch_add(1, Ordering::Relaxed);
+        // Last: who sees that there was a long one also sees how long it was.
+        self.long.fetch_add(u64::from(period > LONG_PERIOD), Ordering::Release);
     }
 
     fn record(&self, mut record: File) -> io::Result<()> {
@@ -97,8 +98,9 @@ impl BusyTimes {
     }
 
     fn take_line(&self) -> String {
+        let long = self.long.load(Ordering::Acquire);
+        let periods = self.periods.load(Ordering::Relaxed);
         let longest = self.longest_us.swap(0, Ordering::Relaxed);
-        let [periods, long] = [&self.periods, &self.long].map(|count| count.load(Ordering::Relaxed));
         format!("{},{periods},{long},{longest}\n", now_ms())
     }
 }
@@ -138,7 +140,7 @@ mod tests {
         runtime.block_on(runtime.spawn(async move { thread::sleep(block) })).unwrap();
         // The thread goes to sleep a moment later.
         let deadline = Instant::now() + Duration::from_secs(30);
-        while times.long.load(Ordering::Relaxed) == 0 && Instant::now() < deadline {
+        while times.long.load(Ordering::Acquire) == 0 && Instant::now() < deadline {
             thread::yield_now();
         }
         let line = times.take_line();
