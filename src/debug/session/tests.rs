@@ -452,7 +452,7 @@ async fn a_variable_is_set_though_the_adapter_returns_no_value() {
 async fn a_refused_pause_is_requested_again_while_the_program_runs() {
     let (scene, mut adapter) = Scene::running().await;
     let answering = async {
-        adapter.grant("threads").await;
+        adapter.requested("threads").await.respond(&json!({"threads": []}));
         for _ in 0..2 {
             adapter.requested("pause").await.respond_error(ErrorResponse::new("Process is not running"));
         }
@@ -461,7 +461,7 @@ async fn a_refused_pause_is_requested_again_while_the_program_runs() {
     let (paused, ()) = tokio::join!(scene.session.pause(None), answering);
     paused.unwrap();
     let answering = async {
-        adapter.grant("threads").await;
+        adapter.requested("threads").await.respond(&json!({"threads": []}));
         for _ in 0..4 {
             adapter.requested("pause").await.respond_error(ErrorResponse::new("Process is not running"));
         }
