@@ -21,7 +21,7 @@ use crate::cdp::debugger::{
 use crate::cdp::types::{
     AddBinding, EnableDebugger, EnableNodeRuntime, EnableRuntime, NotifyWhenWaitingForDisconnect, SetAutoAttach,
 };
-use crate::cdp::{CdpSession, open_connection_with_handler};
+use crate::cdp::{CdpError, CdpSession, open_connection_with_handler};
 use crate::dap::types::ThreadEvent;
 
 /// How long an inspector may take to accept the connection.
@@ -217,8 +217,11 @@ impl NodeSession {
             run?;
             return prepared;
         }
-        isolate.call(&RunIfWaitingForDebugger {}).await?;
-        Ok(())
+        match isolate.call(&RunIfWaitingForDebugger {}).await {
+            // A worker that has ended meanwhile needs no start.
+            Err(CdpError::Closed(_)) if !isolate.is_main() => Ok(()),
+            started => Ok(started.map(drop)?),
+        }
     }
 
     /// Starts an isolate once its lane has done what was added before. `None`: the session has ended.

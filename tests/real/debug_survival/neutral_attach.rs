@@ -2,6 +2,7 @@
 //! exit code.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -356,6 +357,13 @@ fn a_node_program_with_workers_hooks_and_children_ends_as_without_our_adapter() 
     }
 }
 
+/// Whether a process watches that file, by the kernel's list of its watches.
+fn is_watched(pid: u32, file: &Path) -> bool {
+    let inode = format!(" ino:{:x} ", std::fs::metadata(file).unwrap().ino());
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();
+    descriptors.filter_map(|it| std::fs::read_to_string(it.path()).ok()).any(|text| text.contains(&inode))
+}
+
 /// Runs the program under `node --watch`, attached to where `is_debugged`, and edits it; then ends the watcher.
 fn run_watched(sandbox: &Sandbox, node: &Path, is_debugged: bool) -> Output {
     sandbox.write("app.js", WATCHED);
@@ -372,6 +380,7 @@ fn run_watched(sandbox: &Sandbox, node: &Path, is_debugged: bool) -> Output {
     if is_debugged {
         stop_and_leave(sandbox, &["debug", "attach", "--pid", &first.to_string(), "--adapter", "node"]);
     }
+    eventually("the file is watched", || is_watched(watcher.id(), &sandbox.path("app.js")).then_some(()));
     sandbox.write("app.js", &WATCHED.replace("version 1", "version 2"));
     let second = ready("the watcher has started it again");
     assert_ne!(first, second);
