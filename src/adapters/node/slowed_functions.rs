@@ -1,5 +1,5 @@
-//! Functions that V8 does not optimise, since the engine has paused in them without a breakpoint: by a step, a pause, or at the
-//! start of a worker (Node 20, 24 and 26). A breakpoint that is set in such a function and removed makes V8 optimise it again.
+//! Functions that V8 does not optimise, since a step has ended in them, or a worker has paused in them at its start (Node 20, 24
+//! and 26). A breakpoint that is set in such a function and removed makes V8 optimise it again.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl SlowedFunctions {
         std::mem::take(&mut self.0).into_values()
     }
 
-    /// Records the function of a pause, unless it is at a breakpoint.
+    /// Records the function of a pause, unless it is at a breakpoint: that leaves it fast. Other pauses may do so, too.
     pub fn record(&mut self, event: &PausedEvent) {
         let Some(top) = event.call_frames.first().filter(|_| event.hit_breakpoints.is_empty()) else { return };
         let begin = top.function_location.as_ref().unwrap_or(&top.location);
