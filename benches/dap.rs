@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use devtether::dap::{DapClient, DapConnection, DapIncoming};
+use tether_dap::{DapClient, DapConnection, DapIncoming};
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Runtime;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use client::median;
 use client::sandbox::Sandbox;
 use devtether::adapters::{ADAPTERS, AdapterSearch, FoundAdapter};
-use devtether::tools::{entry_path, find_on_path};
+use tether_tools::{entry_path, find_on_path};
 
 mod client;
 

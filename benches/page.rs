@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
-use devtether::cdp::{self, CdpClient as Cdp};
 use devtether::window::page::{PageConnection, evaluate_on_page};
 use serde_json::{Value, json};
+use tether_cdp::CdpClient as Cdp;
+use tether_cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
 
 use client::{Client, median};
 
@@ -21,7 +21,7 @@ const SECONDS: Duration = Duration::from_secs(30);
 
 fn main() {
     let runs = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20);
-    let tools = devtether::config::xdg::data_dir().unwrap().join("tools");
+    let tools = tether_base::xdg::data_dir().unwrap().join("tools");
     let peer = tools.join("chrome-devtools-mcp/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js");
     assert!(peer.is_file(), "{} is missing: run `cargo xtask tools`", peer.display());
 
@@ -102,8 +102,8 @@ fn raw(us: &mut Client, port: u16, runs: usize) {
 }
 
 async fn attach(port: u16) -> (Cdp, String) {
-    let endpoint = cdp::discover_endpoint(port).await.unwrap();
-    let (client, connection) = cdp::open_connection(port, &endpoint.path, SECONDS).await.unwrap();
+    let endpoint = tether_cdp::discover_endpoint(port).await.unwrap();
+    let (client, connection) = tether_cdp::open_connection(port, &endpoint.path, SECONDS).await.unwrap();
     tokio::spawn(connection);
     let targets = client.call(None, &GetTargets {}, SECONDS).await.unwrap().target_infos;
     let target_id = targets.into_iter().find(|it| it.kind == "page").unwrap().target_id;

@@ -11,8 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use devtether::changes::{ChangeCriterion, ChangeTracker, CheckMethod, TrackerOptions};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
+use tether_changes::{ChangeCriterion, ChangeTracker, CheckMethod, TrackerOptions};
 
 const WARM_CHECKS: usize = 3_000;
 const IGNORED_FILES: usize = 50_000;

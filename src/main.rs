@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use devtether::display_text::escape_text;
+use tether_base::display_text::escape_text;
 
 fn main() -> ExitCode {
     exit_on_panic();

@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use devtether::adapters::{ADAPTERS, AdapterSearch};
-use devtether::dap::types::{
+use devtether::workspace::workspace_programs::ProgramConsent;
+use tether_dap::types::{
     ConfigurationDoneArguments, DapEvent, DapRequest, DapSource, EvaluateArguments, Fields, InitializeArguments,
     InitializedEvent, LaunchArguments, NextArguments, ScopesArguments, SetBreakpointsArguments,
     SetExceptionBreakpointsArguments, SourceBreakpoint, StackTraceArguments, StoppedEvent, VariablesArguments,
 };
-use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
-use devtether::workspace_programs::ProgramConsent;
+use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use tokio::net::TcpListener;
 
 use crate::client::sandbox::Sandbox;

@@ -8,10 +8,10 @@ use devtether::api::OperationParams;
 use devtether::api::debug::control::{DebugContinueParams, DebugStepParams};
 use devtether::api::debug::inspect::DebugEvaluateParams;
 use devtether::api::debug::{DebugAttachParams, DebugStatusParams, DebugStopParams, WaitForStopParams};
-use devtether::dap::types::{EmptyResponse, InitializedEvent, StoppedEvent};
-use devtether::dap::{DapConnection, DapInbox, DapIncoming, DapServer, IncomingRequest};
-use devtether::wire::rpc::{self, RpcPeer};
 use serde_json::{Value, json};
+use tether_dap::types::{EmptyResponse, InitializedEvent, StoppedEvent};
+use tether_dap::{DapConnection, DapInbox, DapIncoming, DapServer, IncomingRequest};
+use tether_wire::rpc::{self, RpcPeer};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
 

@@ -48,7 +48,7 @@ pub fn python(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn tools() -> PathBuf {
-    devtether::config::xdg::data_dir().unwrap().join("tools")
+    tether_base::xdg::data_dir().unwrap().join("tools")
 }
 
 /// What can be asked of either.

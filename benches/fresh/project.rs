@@ -205,7 +205,7 @@ impl Drop for Project {
 }
 
 fn find_esbuild() -> Option<PathBuf> {
-    let tools = devtether::config::xdg::data_dir().ok()?.join("tools");
+    let tools = tether_base::xdg::data_dir().ok()?.join("tools");
     let esbuild = tools.join("template-esbuild/node_modules/@esbuild/linux-x64/bin/esbuild");
     esbuild.is_file().then_some(esbuild)
 }

@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    devtether::cdp::fuzz_messages::decode_message(input);
+    tether_cdp::fuzz_messages::decode_message(input);
 });

@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    devtether::dap::fuzz_frames::decode_frames(input);
+    tether_dap::fuzz_frames::decode_frames(input);
 });

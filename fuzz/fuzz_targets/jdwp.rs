@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    devtether::jdwp::fuzz_packets::decode_packets(input);
+    tether_jdwp::fuzz_packets::decode_packets(input);
 });

@@ -1,9 +1,10 @@
 //! One row of the adapter table: plain data, and two functions that start nothing.
 
+use tether_base::error::Result;
+
 use super::debug_target::DebugTarget;
 use super::discovery::{AdapterSearch, FoundAdapter};
 use super::launch_plan::LaunchPlan;
-use crate::error::Result;
 
 /// One row of the table.
 pub struct Adapter {

@@ -8,11 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
+use tether_dap::types::StartRequest;
+use tether_dap::{DapClient, DapConnection, DapError, DapInbox, Driver};
+use tether_process::accept_own_user;
 use tokio::net::TcpListener;
-
-use super::connect::accept_own_user;
-use crate::dap::types::StartRequest;
-use crate::dap::{DapClient, DapConnection, DapError, DapInbox, Driver};
 
 /// How the children of a program are debugged.
 #[derive(Clone, Debug)]

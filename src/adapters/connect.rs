@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
+use tether_base::clock::deadline_after;
+use tether_base::sync::lock;
+use tether_dap::{DapConnection, DapError};
+use tether_process::foreign_listener;
+use tokio::net::{UnixStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
 use super::debug_target::Address;
-use super::listener_owner::foreign_listener;
-use crate::clock::deadline_after;
-use crate::dap::{DapConnection, DapError};
-use crate::process;
-use crate::sync::lock;
 
 /// Opens another connection to the same adapter, with a deadline of its own.
 pub type Connector = Arc<dyn Fn() -> BoxFuture<'static, Result<DapConnection, DapError>> + Send + Sync>;
@@ -27,19 +26,6 @@ pub type Connector = Arc<dyn Fn() -> BoxFuture<'static, Result<DapConnection, Da
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a Unix socket may refuse connections between its bind and its listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Accepts the first connection from a process of the same user; others are closed.
-///
-/// # Errors
-/// The listener fails, or the owner of a connection cannot be found out.
-pub async fn accept_own_user(listener: &TcpListener) -> std::io::Result<TcpStream> {
-    loop {
-        let (stream, from) = listener.accept().await?;
-        if process::is_own_connection(from, listener.local_addr()?)? {
-            return Ok(stream);
-        }
-    }
-}
 
 /// A connector that returns this connection once, and errors after that.
 pub(super) fn single_connection(connection: DapConnection, address: &str) -> Connector {

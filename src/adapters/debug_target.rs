@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use crate::dap::types::{Fields, StartRequest};
-use crate::error::{Error, ErrorKind, Result};
-use crate::secret_values::SecretValues;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::secret_values::SecretValues;
+use tether_dap::types::{Fields, StartRequest};
 
 /// A program to be launched or attached to. Stored with its session, so its JSON names are fixed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

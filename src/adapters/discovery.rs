@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::tools::{self, Pins};
-use crate::workspace_programs::{ProgramConsent, WorkspaceProgram};
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_tools::Pins;
+
+use crate::workspace::workspace_programs::{ProgramConsent, WorkspaceProgram};
 
 /// The extension folders of editors, below the home folder, and their names for users.
 const EXTENSIONS: &[(&str, &str)] = &[
@@ -45,7 +46,7 @@ pub struct AdapterSearch {
 impl AdapterSearch {
     /// A search with the environment of this process. Errors: the data folder cannot be determined.
     pub fn for_workspace(workspace: &Path, consent: ProgramConsent) -> Result<AdapterSearch> {
-        let (env, tools_folder) = (crate::process::clean_environment::<&str, &str>([]), tools::tools_folder()?);
+        let (env, tools_folder) = (tether_process::clean_environment::<&str, &str>([]), tether_tools::tools_folder()?);
         Ok(AdapterSearch { env, workspace: workspace.to_owned(), consent, configured: None, tools_folder })
     }
 
@@ -61,7 +62,7 @@ impl AdapterSearch {
 
     /// The first of these names on PATH.
     pub fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        tools::find_on_path(names, self.var("PATH"))
+        tether_tools::find_on_path(names, self.var("PATH"))
     }
 
     /// The entry file of one of tether's own tools; it need not exist.

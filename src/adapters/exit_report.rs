@@ -8,11 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tether_base::bounded_file;
+use tether_base::error::{ErrorContext, Result};
+use tether_process::ProcessExit;
 use tokio::time::timeout;
-
-use crate::bounded_file;
-use crate::error::{ErrorContext, Result};
-use crate::process::{self, ProcessExit};
 
 /// The script's name in `{scratch}`.
 pub(super) const SCRIPT: &str = "report_exit.js";
@@ -50,7 +49,7 @@ pub(super) async fn read_reported_exit(folder: &Path, limit: Duration) -> Option
     if let Some(exit) = read_last_exit(&report) {
         return Some(exit);
     }
-    timeout(limit, process::watch_until(folder, || Ok(read_last_exit(&report)))).await.ok()?.ok()
+    timeout(limit, tether_process::watch_until(folder, || Ok(read_last_exit(&report)))).await.ok()?.ok()
 }
 
 fn read_last_exit(report: &Path) -> Option<ProcessExit> {

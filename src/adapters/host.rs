@@ -19,26 +19,26 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
+use tether_backend::output_reader::{OutputPiece, OutputReader, OutputStream};
+use tether_base::clock::deadline_after;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::lock;
+use tether_dap::DapConnection;
+use tether_dap::types::StartRequest;
+use tether_process::{OutputPipes, PipedProcess, Process, ProcessExit, accept_own_user};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::child_listener::ChildListener;
-use super::connect::{Connector, accept_own_user, connect_to, connect_to_port, connect_to_socket, single_connection};
+use super::connect::{Connector, connect_to, connect_to_port, connect_to_socket, single_connection};
 use super::exit_reason::{BrokenPipeWriter, read_with_exit_reason};
 use super::exit_report::read_reported_exit;
 use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request, remove_launch_variables};
-use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use super::scratch_folder::create_scratch_folder;
 use super::serve_task::ServeTask;
 use super::undebugged_children::UndebuggedChildren;
-use crate::clock::deadline_after;
-use crate::dap::DapConnection;
-use crate::dap::types::StartRequest;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, OutputPipes, PipedProcess, Process, ProcessExit};
-use crate::sync::lock;
 
 /// How long the pipes of a process that has exited are read for its last output.
 const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -86,7 +86,7 @@ impl Drop for AdapterProgram {
             return;
         }
         // First, while its children are still its own.
-        process::kill_launch(&self.launch_id);
+        tether_process::kill_launch(&self.launch_id);
         // By process group too: right after the start, the environment of a process cannot be read yet.
         self.process.signal_group(Signal::KILL);
     }
@@ -228,7 +228,7 @@ impl AdapterHost {
         }
         if timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await.is_err() {
             // Only the adapter itself: its descendants may be the program that keeps running.
-            process::stop_process(&started.process, EXIT_GRACE_PERIOD).await;
+            tether_process::stop_process(&started.process, EXIT_GRACE_PERIOD).await;
         }
     }
 }
@@ -237,8 +237,8 @@ impl AdapterProgram {
     /// An adapter that has received `disconnect` exits by itself; SIGTERM would interrupt its cleanup.
     async fn stop(mut self, exits_on_close: bool) -> Result<()> {
         let doing = || format!("cannot stop `{}`", self.command);
-        process::stop_tree(&self.process, async { exits_on_close }, EXIT_GRACE_PERIOD).await.doing(doing)?;
-        process::sweep_launch(&self.launch_id, None, Duration::ZERO).await.doing(doing)?;
+        tether_process::stop_tree(&self.process, async { exits_on_close }, EXIT_GRACE_PERIOD).await.doing(doing)?;
+        tether_process::sweep_launch(&self.launch_id, None, Duration::ZERO).await.doing(doing)?;
         self.released = true;
         Ok(())
     }
@@ -278,7 +278,7 @@ impl AdapterStart<'_> {
                 let (ready_deadline, folder) = (self.ready_deadline, self.folder);
                 let (started, ()) = self.wait_for_line(&placeholders, move |line| is_ready(line).then_some(())).await?;
                 // Waits for the kernel's notification that the file exists.
-                let socket_exists = process::watch_until(folder, || Ok(socket.exists().then_some(())));
+                let socket_exists = tether_process::watch_until(folder, || Ok(socket.exists().then_some(())));
                 let (started, socket_exists) =
                     ready_deadline.wait_until(started, "created its socket", socket_exists).await?;
                 socket_exists.doing(|| format!("cannot watch {}", folder.display()))?;
@@ -363,7 +363,7 @@ impl AdapterStart<'_> {
         let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &placeholders)).collect();
         let command = shell_command(&argv);
         let env = process_environment(&self.program, self.folder, self.launch_id);
-        let piped = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
+        let piped = tether_process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.ready_deadline.name))
                 .because(error)
         })?;
@@ -434,7 +434,7 @@ fn process_environment(
     scratch: &Path,
     launch_id: &str,
 ) -> std::collections::BTreeMap<OsString, OsString> {
-    let mut env = process::clean_environment::<&str, &str>([]);
+    let mut env = tether_process::clean_environment::<&str, &str>([]);
     for (name, value) in &program.env {
         match value {
             Some(value) if value == "{scratch}" => env.insert(name.into(), scratch.into()),
@@ -442,7 +442,7 @@ fn process_environment(
             None => env.remove(OsStr::new(name)),
         };
     }
-    env.insert(process::LAUNCH_ID.into(), launch_id.into());
+    env.insert(tether_process::LAUNCH_ID.into(), launch_id.into());
     env
 }
 

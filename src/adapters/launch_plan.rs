@@ -8,15 +8,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tether_backend::ServeAdapter;
 
 use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
 use super::exit_report::ExitReporter;
-use super::serve_task::ServeAdapter;
 use super::undebugged_children::ChildReporter;
 
-use crate::dap::types::{Fields, StartRequest};
-use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
+use tether_dap::types::{Fields, StartRequest};
+use tether_process::{LAUNCH_ID, LAUNCH_SESSION};
 
 /// Everything that is needed to start debugging a target.
 #[derive(Clone, Debug)]

@@ -3,17 +3,17 @@
 //! Another user of the machine may listen on a port that none of our programs has taken: their process would see breakpoints and
 //! expressions, and send whatever it likes. Does not depend on any adapter.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_dap::types::Fields;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
 
+use tether_process::foreign_listener;
+
 use super::debug_target::{Address, DebugTarget, DebugTargetKind};
-use crate::dap::types::Fields;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process;
 
 /// For the host name of an address to be resolved.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,22 +45,6 @@ pub async fn verify_target_listener(target: &DebugTarget) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Why the listener of an address is not to be trusted: it is local, and not our user's. `None` when it is ours, nobody's or
-/// on another machine.
-pub(super) fn foreign_listener(address: SocketAddr) -> std::io::Result<Option<String>> {
-    if !is_local(address.ip()) {
-        return Ok(None);
-    }
-    let us = rustix::process::getuid().as_raw();
-    let owner = process::find_listener_owner(address)?.filter(|owner| *owner != us);
-    Ok(owner.map(|owner| format!("it is listened on by a process of user {owner}, not of user {us}")))
-}
-
-/// Only an address of this machine can be bound.
-fn is_local(ip: IpAddr) -> bool {
-    ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The addresses that an attach request names.
@@ -128,14 +112,5 @@ mod tests {
         check(json!({"request": "attach", "processId": 7}), &[]);
         check(json!({"request": "launch", "port": 9229}), &[]);
         check(json!({"request": "launch", "miDebuggerServerAddress": "localhost:7"}), &[("localhost", 7)]);
-    }
-
-    #[test]
-    fn a_listener_of_our_own_and_one_elsewhere_pass() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        assert_eq!(foreign_listener(listener.local_addr().unwrap()).unwrap(), None);
-        // A documentation address: no machine has it.
-        assert!(!is_local("192.0.2.1".parse().unwrap()));
-        assert_eq!(foreign_listener("192.0.2.1:1".parse().unwrap()).unwrap(), None);
     }
 }

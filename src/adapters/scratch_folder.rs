@@ -8,9 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tether_base::error::{ErrorContext, Result};
 
 use super::launch_plan::ConnectMethod;
-use crate::error::{ErrorContext, Result};
 
 /// The longest path of a Unix socket, in bytes, without the terminating zero.
 const MAX_SOCKET_PATH: usize = 107;

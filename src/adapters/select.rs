@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
+use tether_base::bounded_file;
+use tether_base::error::{Error, ErrorKind, Result};
+
 use super::adapter::Adapter;
 use super::discovery::{AdapterSearch, FoundAdapter};
 use super::rows::ADAPTERS;
-use crate::bounded_file;
-use crate::error::{Error, ErrorKind, Result};
 
 /// How much of a program is read to identify it, in bytes: Go's linker puts its note within these.
 const HEAD_BYTES: u64 = 32 * 1024;

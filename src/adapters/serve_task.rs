@@ -4,27 +4,15 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use tether_backend::{ServeAdapter, ServeContext};
+use tether_dap::DapConnection;
+use tether_process::ProcessExit;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::dap::DapConnection;
-use crate::process::ProcessExit;
-
 /// How long an adapter in this process may take to end what it has started, once its connection has ended.
 const SERVE_END_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// What an adapter in this process is given.
-pub struct ServeContext {
-    /// Is put into the environment of the programs that it launches.
-    pub launch_id: String,
-    /// Is told how its program has exited.
-    pub exit: watch::Sender<Option<ProcessExit>>,
-}
-
-/// Serves DAP on a connection until it ends.
-pub type ServeAdapter = fn(DapConnection, ServeContext) -> BoxFuture<'static, ()>;
 
 /// An adapter that runs in this process. Dropping it ends it, and what it has started.
 pub(super) struct ServeTask {

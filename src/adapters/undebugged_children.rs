@@ -7,10 +7,9 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tether_base::clipped_text::clip_bytes;
+use tether_base::error::{ErrorContext, Result};
 use tokio::net::unix::pipe;
-
-use crate::clipped_text::clip_bytes;
-use crate::error::{ErrorContext, Result};
 
 /// The pipe's name in `{scratch}`. A report is `PID NUL ARGUMENT NUL … LF`, written at once, of at most 4,096 bytes: such
 /// reports are not mixed.

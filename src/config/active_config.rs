@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tether_base::error::{ErrorContext, ErrorKind, Result};
 
 use crate::config::source_file::replace_file;
 use crate::config::window_config::WindowConfig;
-use crate::error::{ErrorContext, ErrorKind, Result};
 
 const STATE_FILE: &str = "configuration.json";
 

@@ -8,7 +8,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::changes::IgnoreRules;
+use tether_changes::IgnoreRules;
+
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::{Origin, normalize_path};

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tether_base::error::Result;
+use tether_base::secret_values::SecretValues;
 
 use crate::config::consent_line::ConsentLine;
 use crate::config::shown_environment::{add_variables, secrets_of_references, show_environment};
@@ -17,8 +19,6 @@ use crate::config::vscode::problem_matchers::BackgroundCycle;
 use crate::config::vscode::shell_line::{LinePosition, find_shell_line, substitute_in_shell_line};
 use crate::config::vscode::shell_quoting::{LineSource, quote_shown_word, quote_word};
 use crate::config::vscode::variables::{environment_value, substitute_environment};
-use crate::error::Result;
-use crate::secret_values::SecretValues;
 
 /// The commands that run before a launch. Without steps there is nothing to build.
 #[derive(Clone, Debug)]

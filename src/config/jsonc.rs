@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ast::{ObjectPropName, Value as Ast};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use tether_base::error::{Error, Result};
 
 use crate::config::source_file::{Origin, read_own_text};
-use crate::error::{Error, Result};
 
 /// The dialect that VS Code accepts: comments and trailing commas, and nothing else of JSON5.
 pub const DIALECT: ParseOptions = ParseOptions {

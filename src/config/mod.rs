@@ -13,7 +13,6 @@
 //! Reads files, and reports errors with file and line. Runs nothing. Does not depend on windows or debug sessions.
 
 pub mod trust;
-pub mod xdg;
 
 mod active_config;
 mod build_outputs;

@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use tether_base::secret_values::SecretValues;
 
 use crate::config::vscode::variables::{environment_value, substitute_variables};
-use crate::secret_values::SecretValues;
 
 /// How many hex digits of a digest are shown: a change of the value needs new consent, so it must not be forged.
 const DIGEST_DIGITS: usize = 32;

@@ -6,9 +6,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use crate::bounded_file::{self, Links};
-use crate::error::{Error, Result};
-use crate::file_owner::stranger_of;
+use tether_base::bounded_file::{self, Links};
+use tether_base::error::{Error, Result};
+use tether_base::file_owner::stranger_of;
 
 /// A larger configuration file is a mistake, or hostile.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
 
 use crate::config::build_outputs::{BuildOutput, OutputEvidence, find_build_outputs};
 use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion};
@@ -29,7 +30,6 @@ use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
 use crate::config::vscode::variables::{VariableContext, substitute_environment};
 use crate::config::window_config::program_setting::describe_program;
-use crate::error::{Error, Result};
 
 /// Names of scripts that build an extension, the preferred one first.
 const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::bounded_file::{self, Links};
+use tether_base::bounded_file::{self, Links};
 
 /// A longer file is not a source file.
 const MAX_BYTES: u64 = 32 << 20;

@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tether_base::error::Result;
+use tether_tools::{ToolState, ToolStatus};
 
 use super::finding::{Finding, FindingLevel, FindingTopic};
 use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
 use crate::config::trust::consented_programs;
-use crate::error::Result;
-use crate::tools::{self, ToolState, ToolStatus};
 
 /// A debug adapter, and where it was found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -38,7 +38,7 @@ pub struct AdapterStatus {
 /// Every adapter. Errors: there is no folder for our own installs.
 pub fn list_adapters(workspace: &Path) -> Result<Vec<AdapterStatus>> {
     let (search, rows) =
-        (AdapterSearch::for_workspace(workspace, consented_programs(workspace))?, tools::list_tools()?);
+        (AdapterSearch::for_workspace(workspace, consented_programs(workspace))?, tether_tools::list_tools()?);
     Ok(ADAPTERS.iter().map(|adapter| adapter_status(adapter, &search, &rows)).collect())
 }
 
@@ -72,7 +72,7 @@ fn describe_stale(row: &ToolStatus) -> Option<String> {
 /// What installs an adapter that is no tool of ours.
 pub fn foreign_install_hint(name: &str) -> Option<&'static str> {
     let adapter = ADAPTERS.iter().find(|adapter| adapter.name == name)?;
-    let ours = tools::Pins::read().is_ok_and(|pins| pins.tool(name).is_ok());
+    let ours = tether_tools::Pins::read().is_ok_and(|pins| pins.tool(name).is_ok());
     (!ours).then_some(adapter.install)
 }
 

@@ -1,8 +1,7 @@
 //! A finding of the doctor: its topic, its level, the text and the hints.
 
 use serde::Serialize;
-
-use crate::error::{Error, ErrorData};
+use tether_base::error::{Error, ErrorData};
 
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -4,11 +4,13 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use tether_base::xdg;
+use tether_tools::{Pins, SystemPin, ToolState, ToolStatus};
+
 use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
 use super::finding::FindingTopic::{Machine, Tools};
 use super::finding::{Finding, FindingLevel};
-use crate::config::{WindowKind, WindowSettings, xdg};
-use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
+use crate::config::{WindowKind, WindowSettings};
 use crate::window::launch::BROWSER_NAMES;
 
 /// Free space below this is a warning, in bytes.
@@ -20,7 +22,7 @@ const TOO_LITTLE: u64 = 20 << 20;
 /// is missing, everything else a warning.
 pub async fn check_tools(window: Option<&WindowSettings>) -> Vec<Finding> {
     let needs = WindowNeeds::of(window);
-    let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tools::list_tools()?))) {
+    let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tether_tools::list_tools()?))) {
         Ok(read) => read,
         Err(error) => return vec![Finding::from_error(Tools, Problem, &error)],
     };
@@ -70,10 +72,10 @@ async fn check_system_program(pin: &SystemPin, missing: FindingLevel) -> Finding
     if pin.name == "chromium" {
         // Any browser of the list will do; a window starts the first that is found.
         let path = std::env::var_os("PATH");
-        let found = BROWSER_NAMES.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
+        let found = BROWSER_NAMES.iter().find(|name| tether_tools::find_on_path(&[name], path.as_deref()).is_some());
         pin.probe[0] = found.unwrap_or(&"chromium").to_string();
     }
-    match tools::check_program_version(&pin).await {
+    match tether_tools::check_program_version(&pin).await {
         Ok(found) => Finding::new(Tools, Good, format!("{} {} ({})", pin.name, found.version, found.path.display())),
         Err(error) => Finding::from_error(Tools, missing, &error),
     }
@@ -97,7 +99,7 @@ fn tool_finding(row: &ToolStatus, missing: FindingLevel) -> Finding {
 /// The desktop VS Code that would be started.
 fn find_desktop_vscode(window: Option<&WindowSettings>) -> Option<PathBuf> {
     let setting = window.and_then(|window| window.vscode.as_deref());
-    tools::desktop_vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
+    tether_tools::desktop_vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
 }
 
 /// Missing is only a problem when the window needs it.

@@ -15,10 +15,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::xdg;
+use tether_base::error::{ErrorContext, Result};
+use tether_base::xdg;
+use tether_process::Process;
+
 use crate::debug::host::store;
-use crate::error::{ErrorContext, Result};
-use crate::process::{self, Process};
 use crate::supervisor::connect::SupervisorPaths;
 use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_without_connecting};
@@ -64,7 +65,7 @@ impl LaunchProcesses {
 
 /// Every launch with a running process of this user.
 pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
-    let marked = process::group_by_launch_id().doing(|| "cannot list the running processes".into())?;
+    let marked = tether_process::group_by_launch_id().doing(|| "cannot list the running processes".into())?;
     let state = xdg::state_dir()?;
     let launches = marked.into_iter().map(|(id, mut members)| {
         let home = find_state_folder(&state, &id);
@@ -88,7 +89,7 @@ pub async fn reap_orphan(launch: &LaunchProcesses) -> Result<bool> {
     let is_window =
         !is_build(home, &launch.id) && !is_debug_session(home, &launch.id) && !is_background_task(home, &launch.id);
     if !is_window {
-        process::sweep_launch(&launch.id, None, GRACE).await.doing(doing)?;
+        tether_process::sweep_launch(&launch.id, None, GRACE).await.doing(doing)?;
     } else {
         cleanup::clean_up_launch(&launch.id, home).await?;
     }
@@ -169,6 +170,6 @@ fn is_reconnectable(roots: [&Path; 2], id: Option<&str>) -> bool {
 }
 
 fn command_line_of(pid: u32) -> String {
-    let words = process::read_arguments(pid).unwrap_or_default();
+    let words = tether_process::read_arguments(pid).unwrap_or_default();
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use tether_base::error::ErrorContext;
+use tether_base::xdg;
+
 use super::finding::FindingLevel::{Ok as Good, Warning};
 use super::finding::{Finding, FindingTopic};
-use crate::config::xdg;
-use crate::error::ErrorContext;
 use crate::supervisor::deleted_workspaces::{DeletedWorkspace, KEPT_UNUSED, find_deleted_workspaces};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorKind, Result};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -14,13 +15,11 @@ use crate::api::OperationParams;
 use crate::api::protocol::{ClientCapabilities, InitializeParams};
 use crate::api::window::{ReportedWindowState, WindowStatus, WindowStatusParams};
 use crate::debug::breakpoints::BreakpointStore;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process;
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, connect};
 use crate::supervisor::lock::{LockHolder, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_window};
 use crate::window::session_file::{self, SessionFileError};
-use crate::workspace_dir::UnusableFile;
+use crate::workspace::workspace_dir::UnusableFile;
 
 /// How long a supervisor may take to say how its window is.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -70,7 +69,7 @@ async fn check_supervisor(paths: &SupervisorPaths, holder: Option<LockHolder>) -
         return vec![running_finding(Warning, what).hint(hint)];
     }
     let mut findings = vec![running_finding(Good, format!("the supervisor is process {pid}, version {version}"))];
-    if process::is_program_replaced(*pid) {
+    if tether_process::is_program_replaced(*pid) {
         findings.push(
             running_finding(Warning, format!("its program has been replaced since process {pid} started"))
                 .hint("`tether shutdown` ends it, and the window stays; the next command starts the new one"),

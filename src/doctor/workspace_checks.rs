@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use tether_changes::WorkspaceSize;
+use tether_process::InotifyLimits;
+
 use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
 use super::finding::{Finding, FindingLevel, FindingTopic};
-use crate::changes::{self, WorkspaceSize};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{WindowConfig, WindowSettings, check_watch_root};
-use crate::process::{self, InotifyLimits};
 
 fn workspace_finding(level: FindingLevel, what: impl Into<String>) -> Finding {
     Finding::new(FindingTopic::Workspace, level, what)
@@ -45,13 +46,14 @@ pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings
 /// Whether the kernel gives as many watches as the workspace has folders.
 fn check_watch_limits(workspace: &Path, root: &Path) -> Vec<Finding> {
     let canonical = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let size = match check_watch_root(workspace, &canonical).and_then(|()| changes::measure_workspace(&canonical)) {
-        Ok(size) => size,
-        Err(error) => return vec![Finding::from_error(FindingTopic::Workspace, Problem, &error)],
-    };
+    let size =
+        match check_watch_root(workspace, &canonical).and_then(|()| tether_changes::measure_workspace(&canonical)) {
+            Ok(size) => size,
+            Err(error) => return vec![Finding::from_error(FindingTopic::Workspace, Problem, &error)],
+        };
     let problems = size.problems.iter().map(|problem| workspace_finding(Warning, problem.to_string()));
     // Other platforms have no such limits.
-    let compared = process::read_inotify_limits().map(|limits| compare_with_limits(&size, limits));
+    let compared = tether_process::read_inotify_limits().map(|limits| compare_with_limits(&size, limits));
     problems.chain(compared.into_iter().flatten()).collect()
 }
 

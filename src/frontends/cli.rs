@@ -1,6 +1,6 @@
 //! The command line: each operation of the API is a subcommand, besides those that are not operations.
 //!
-//! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::ErrorKind`].
+//! Human text by default, one object with `--json`. Exit codes are those of [`tether_base::error::ErrorKind`].
 
 mod config_commands;
 mod dap_adapters;
@@ -17,6 +17,8 @@ use anstream::eprintln;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use tether_base::display_text::{escape_json, escape_line, escape_text};
+use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use tokio::sync::mpsc;
 
 use self::dap_adapters::{OwnAdapter, serve_adapter};
@@ -28,8 +30,6 @@ use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
-use crate::display_text::{escape_json, escape_line, escape_text};
-use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long a supervisor may take to read that a call is cancelled.

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorContext, Result};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::api::protocol::{DEBUGGER_JOIN, InitializeParams};
-use crate::error::{Error, ErrorContext, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, connect};
 
 /// How long the supervisor may take to close the conversation once stdin is closed.

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
+use tether_base::clipped_text::first_chars;
+use tether_base::display_text::{escape_json, escape_line, escape_text, mark_breaks};
+use tether_base::error::{Error, Result};
 
-use crate::clipped_text::first_chars;
-use crate::display_text::{escape_json, escape_line, escape_text, mark_breaks};
 use crate::doctor::orphan_launches::{self, LaunchOwner, LaunchProcesses};
 use crate::doctor::{DoctorReport, Finding, FindingLevel, FindingTopic, examine_workspace};
-use crate::error::{Error, Result};
 
 /// How much of a command line is shown.
 const SHOWN: usize = 120;

@@ -17,16 +17,16 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
+use tether_base::error::{Error, Result};
+use tether_wire::frames::{ContentLength, FrameError};
+use tether_wire::rpc::RpcError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use self::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
-use crate::error::{Error, Result};
 use crate::supervisor::connect::{SupervisorStream, exit_error};
-use crate::wire::frames::{ContentLength, FrameError};
-use crate::wire::rpc::RpcError;
 
 /// How long requests in flight may still be answered once stdin is closed.
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(700);

@@ -28,14 +28,14 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
+use tether_base::display_text::escape_line;
+use tether_base::error::{Error, ErrorKind, Result};
 use tokio::sync::{Mutex, mpsc};
 
 use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::{Operation, OperationGroup};
-use crate::display_text::escape_line;
-use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long calls in flight may still complete once stdin is closed.

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{ErrorContext, Result};
+use tether_base::file_owner::has_own;
+
 use crate::config::launch_names_folder;
-use crate::error::{ErrorContext, Result};
-use crate::file_owner::has_own;
 
 /// A folder with one of these is a workspace.
 const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::context::SupervisorContext;
-use crate::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::debug::ManagedSession;
+use crate::tasks::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::window::WindowPhase;
 
 /// Keeps the tasks running until the session has ended.

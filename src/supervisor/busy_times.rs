@@ -16,10 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tether_base::clock::now_ms;
 use tokio::runtime::Builder;
 use tracing::warn;
-
-use crate::clock::now_ms;
 
 /// Names the file.
 const FILE_VARIABLE: &str = "DEVTETHER_BUSY_RECORD";

@@ -17,6 +17,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
+use tether_process::Process;
+use tether_wire::frames::{ContentLength, FrameError};
+use tether_wire::rpc::{CallError, RpcError, RpcIncoming, RpcPeer, open_connection};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
@@ -29,10 +33,6 @@ use super::lock;
 pub use super::paths::SupervisorPaths;
 use super::paths::check_socket_owner;
 use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
-use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
-use crate::process::{self, Process};
-use crate::wire::frames::{ContentLength, FrameError};
-use crate::wire::rpc::{CallError, RpcError, RpcIncoming, RpcPeer, open_connection};
 
 /// How long a supervisor may take to start, and then to respond to `initialize`.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -255,7 +255,7 @@ fn unresponsive_error(paths: &SupervisorPaths) -> Error {
 /// Starts a supervisor; returns the socket of the one that holds the lock, which may be another.
 async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
     let starting = || format!("cannot start the supervisor of {}", paths.workspace.display());
-    let program = process::find_own_program().doing(starting)?;
+    let program = tether_process::find_own_program().doing(starting)?;
     let mut child = daemon_command(&program, paths).spawn().doing(starting)?;
     let stdout = child.stdout.take().ok_or_else(|| Error::other(starting()).because("its stdout is not a pipe"))?;
     // Reaps the intermediate process of the double fork, which exits at once.
@@ -283,8 +283,8 @@ fn daemon_command(program: &Path, paths: &SupervisorPaths) -> tokio::process::Co
         .arg("--workspace")
         .arg(&paths.workspace)
         // It outlives the window or the debuggee from which it may be started, and is no part of it.
-        .env_remove(process::LAUNCH_ID)
-        .env_remove(process::LAUNCH_SESSION)
+        .env_remove(tether_process::LAUNCH_ID)
+        .env_remove(tether_process::LAUNCH_SESSION)
         // Does not keep a deleted workspace or an unmounted disk in use.
         .current_dir("/")
         .stdin(Stdio::null())

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
+use tether_base::error::{Error, ErrorKind};
+use tether_wire::frames::ContentLength;
+use tether_wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection, read_single_params};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
@@ -23,9 +26,6 @@ use super::editors::methods::{call_editor_method, is_editor_method};
 use super::notifications::{notify_console, notify_sessions, notify_window};
 use super::operation_call::OperationCall;
 use crate::api::protocol::{ClientRole, INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
-use crate::error::{Error, ErrorKind};
-use crate::wire::frames::ContentLength;
-use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection, read_single_params};
 
 /// How long a front end may take to send `initialize`: it keeps the supervisor running until then.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);

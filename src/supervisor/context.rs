@@ -10,7 +10,7 @@ use super::launch_memory::LaunchMemory;
 use super::paths::SupervisorPaths;
 use super::window_follow::WindowFollowers;
 use crate::debug::SessionRegistry;
-use crate::task_runner::TaskQueue;
+use crate::tasks::task_runner::TaskQueue;
 use crate::window::Window;
 
 /// One per supervisor process.

@@ -11,7 +11,6 @@ use tracing::{info, warn};
 
 use super::lock::{LockReservation, LockStatus, inspect_lock};
 use super::paths::SupervisorPaths;
-use crate::process;
 use crate::window::launch_id;
 
 /// How long the state of a workspace that is gone is kept after its last use.
@@ -78,5 +77,5 @@ fn has_processes(state: &Path) -> io::Result<bool> {
             || launch_id::is_launch_id(id)
                 && (launch_id::output_file_of(state, id).exists() || launch_id::scratch_dir_of(state, id).exists())
     };
-    Ok(process::group_by_launch_id()?.into_iter().any(|(id, _)| knows(&id)))
+    Ok(tether_process::group_by_launch_id()?.into_iter().any(|(id, _)| knows(&id)))
 }

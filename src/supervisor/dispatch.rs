@@ -1,6 +1,7 @@
 //! From a request's method to the handler of its operation, by the operation table.
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorContext, Result};
 
 use super::context::SupervisorContext;
 use super::operation_call::{OperationCall, OperationHandler};
@@ -11,7 +12,6 @@ use crate::api::page_input::*;
 use crate::api::window::*;
 use crate::api::window_bridge::*;
 use crate::api::{OPERATIONS, OperationGroup, OperationParams, find_operation, for_each_operation};
-use crate::error::{Error, ErrorContext, Result};
 
 /// Operations of the window group that only read recorded state: not listed as in flight when the window exits.
 const READS_RECORDED_STATE: [&str; 5] = [

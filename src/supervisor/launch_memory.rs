@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use tether_base::sync::lock;
+
 use crate::api::debug::DebugLaunchParams;
 use crate::config::TestRunner;
 use crate::debug::SessionRegistry;
-use crate::sync::lock;
 
 struct RememberedLaunch {
     params: DebugLaunchParams,

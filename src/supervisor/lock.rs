@@ -17,10 +17,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tether_base::error::{ErrorContext, Result};
 
 use super::paths::SupervisorPaths;
 use super::released_file::ReleasedFile;
-use crate::error::{ErrorContext, Result};
 
 /// The held lock; the kernel releases it when the process exits, however it exits.
 #[derive(Debug)]

@@ -79,7 +79,7 @@ mod tests {
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            crate::sync::lock(&self.0).write(bytes)
+            tether_base::sync::lock(&self.0).write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -97,7 +97,7 @@ mod tests {
             tracing::info!(name = words, "failed: {words}");
             tracing::info!("next");
         });
-        let text = String::from_utf8(std::mem::take(&mut *crate::sync::lock(&written.0))).unwrap();
+        let text = String::from_utf8(std::mem::take(&mut *tether_base::sync::lock(&written.0))).unwrap();
         let events: Vec<&str> = text.lines().filter(|line| !line.starts_with("  | ")).collect();
         assert_eq!(events.len(), 2, "{text}");
         assert!(text.lines().any(|line| line.starts_with("  | 2026-01-01")), "{text}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_wire::rpc::RpcPeer;
 
 use super::context::SupervisorContext;
 use super::handlers::debug::status::known_status;
@@ -13,7 +14,6 @@ use crate::api::protocol::{
     ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
 };
 use crate::window::Window;
-use crate::wire::rpc::RpcPeer;
 
 /// Notifies a subscribed front end of new console entries.
 pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::Value;
+use tether_base::clipped_text::first_chars;
+use tether_base::error::Result;
+use tether_wire::rpc::{RpcId, RpcPeer};
 
 use super::context::SupervisorContext;
 use crate::api::OperationParams;
 use crate::api::protocol::ProgressParams;
-use crate::clipped_text::first_chars;
-use crate::error::Result;
 use crate::window::Caller;
-use crate::wire::rpc::{RpcId, RpcPeer};
 
 /// One request, and where its progress is sent.
 pub(super) struct OperationCall<'a> {

@@ -5,10 +5,10 @@
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
+use tether_base::clipped_text::clip_chars;
+use tether_base::error::{Error, Result};
 
 use crate::api::{Operation, OperationParams, find_operation};
-use crate::clipped_text::clip_chars;
-use crate::error::{Error, Result};
 
 /// How much of a wrong value an error shows, in characters.
 const MAX_SHOWN_VALUE: usize = 60;

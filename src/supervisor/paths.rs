@@ -19,10 +19,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-
-use crate::config::xdg;
-use crate::error::{Error, ErrorContext, Result};
-use crate::process;
+use tether_base::error::{Error, ErrorContext, Result};
+use tether_base::xdg;
 
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
 const MAX_SOCKET_PATH: usize = 103;
@@ -137,7 +135,7 @@ fn runtime_folder(name: &str) -> Result<PathBuf> {
 /// The folder of the locks of workspaces: the same for all processes of a user, whatever their environment.
 fn locks_folder() -> Result<PathBuf> {
     // Not every account has a home folder that it may write to.
-    let at_home = process::read_account_home().map(|home| home.join(".local/state/devtether-locks"));
+    let at_home = tether_process::read_account_home().map(|home| home.join(".local/state/devtether-locks"));
     if let Some(folder) = at_home.filter(|folder| make_private(folder).is_ok()) {
         return Ok(folder);
     }

@@ -5,12 +5,11 @@
 
 use super::context::SupervisorContext;
 use crate::debug::RunState;
-use crate::process;
 
 impl SupervisorContext {
     /// Whether the process `pid` runs the file that has taken the place of this program, and nothing is lost by an exit.
     pub fn exits_for_replacement(&self, pid: u32) -> bool {
-        let is_new = process::runs_program(pid, &self.program) == Some(true);
+        let is_new = tether_process::runs_program(pid, &self.program) == Some(true);
         is_new && self.is_program_replaced() && *self.requests.borrow() == 0 && self.interrupted_by_exit().is_none()
     }
 
@@ -30,7 +29,7 @@ impl SupervisorContext {
     }
 
     fn is_program_replaced(&self) -> bool {
-        process::runs_program(std::process::id(), &self.program) == Some(false)
+        tether_process::runs_program(std::process::id(), &self.program) == Some(false)
     }
 
     /// What an exit would interrupt. A session that is attached to a listener is attached again by the next supervisor.

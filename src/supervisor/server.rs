@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorContext, ErrorData, Result};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
@@ -27,13 +28,11 @@ use super::lock::{self, LockOutcome, SupervisorLock};
 use super::log_file;
 use super::paths::{SupervisorPaths, check_socket_owner};
 use super::window_follow;
-use crate::background_tasks::BackgroundTasks;
 use crate::config::init;
 use crate::config::trust::consented_programs;
 use crate::debug::SessionRegistry;
-use crate::error::{Error, ErrorContext, ErrorData, Result};
-use crate::process;
-use crate::task_runner::TaskQueue;
+use crate::tasks::background_tasks::BackgroundTasks;
+use crate::tasks::task_runner::TaskQueue;
 use crate::window::{Window, WindowPaths};
 
 /// How long an exiting supervisor lets a launch finish. Shorter than a front end waits for the next supervisor to start,
@@ -149,7 +148,7 @@ fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> Supervisor
         editors,
         connections: watch::Sender::new(0),
         requests: watch::Sender::new(0),
-        program: process::find_own_program().unwrap_or_default(),
+        program: tether_process::find_own_program().unwrap_or_default(),
         shutdown: Notify::new(),
     }
 }

@@ -11,13 +11,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use serde_json::Map;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::lock;
 use tokio::sync::watch;
 
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::lock;
 use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
 
 /// How long an adapter may take to notice that the window is gone.

@@ -14,6 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::OptionFuture;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::lock;
+use tether_process::ProcessExit;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -31,10 +35,6 @@ use super::operations;
 use super::recorded_launch::{ReplaceError, remove_session_files, save_session_files};
 use super::search::{SearchResult, find_earlier_window, unverified_error};
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
-use crate::clock::now_ms;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::ProcessExit;
-use crate::sync::lock;
 
 /// What an operation returned.
 pub(super) enum OperationResult {

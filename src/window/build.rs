@@ -3,21 +3,21 @@
 //! The comparison point is the state of the files when the build *began*: an edit during the build makes its result
 //! stale, and is built before the window is replaced. [`BuildRounds`] decides how often.
 //!
-//! Does not depend on windows, nor on how a build step runs ([`crate::task_runner`]).
+//! Does not depend on windows, nor on how a build step runs ([`crate::tasks::task_runner`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_base::error::Result;
+use tether_base::sync::run_blocking;
+use tether_changes::{ChangeTracker, FileSnapshot};
 use tokio::time::Instant;
 
 use super::build_rounds::{BuildRounds, ContentHashes, RoundOutcome};
-use crate::background_tasks::{BackgroundTask, WINDOW_USER};
-use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::config::WindowConfig;
-use crate::error::Result;
-use crate::sync::run_blocking;
-use crate::task_runner::{BackgroundUser, TaskQueue};
+use crate::tasks::background_tasks::{BackgroundTask, WINDOW_USER};
+use crate::tasks::task_runner::{BackgroundUser, TaskQueue};
 
 /// The time without changes after which the build, not a user, is taken to have changed files. Longer than the interval
 /// in which an editor with autosave writes.

@@ -8,8 +8,8 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::bounded_file::{self, Links};
-use crate::changes::FileSnapshot;
+use tether_base::bounded_file::{self, Links};
+use tether_changes::FileSnapshot;
 
 /// The most rounds of one build, also for a user who keeps saving files.
 const MAX_ROUNDS: usize = 3;

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tether_base::error::{Error, Result};
 use tokio::sync::oneshot;
 
 use super::refresh::rung_report::WindowRefresh;
 use super::state::WindowInput;
-use crate::error::{Error, Result};
 
 /// The caller of an operation, for as long as the operation runs.
 pub trait Caller: Send + Sync {

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
+use tether_changes::ChangeTracker;
 use tokio::sync::watch;
 
 use super::context::PublishedState;
 use super::window_handle::Window;
-use crate::changes::ChangeTracker;
 
 impl Window {
     /// A feed of the changes from now on.

@@ -8,13 +8,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tether_base::error::{ErrorContext, Result};
+use tether_base::sync::run_blocking;
+use tether_process::{Process, StopOutcome};
 use tokio::time::Instant;
 use tracing::debug;
 
 use super::launch_id::{is_launch_id, launch_id_of_scratch_dir, scratch_dir_of};
-use crate::error::{ErrorContext, Result};
-use crate::process::{self, Process, StopOutcome};
-use crate::sync::run_blocking;
 
 /// The time between the steps of closing a window.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -32,7 +32,7 @@ pub async fn stop_window(
     grace: Duration,
 ) -> Result<StopOutcome> {
     let began = Instant::now();
-    let ended = process::stop_tree(process, request_close, grace).await;
+    let ended = tether_process::stop_tree(process, request_close, grace).await;
     debug!("closing the window: its main process and their tree have ended after {:.0?}", began.elapsed());
     let cleaned = clean_up_launch(launch_id, state_dir).await;
     debug!("closing the window: its other programs and its folder are gone after {:.0?}", began.elapsed());
@@ -47,7 +47,7 @@ pub async fn clean_up_launch(launch_id: &str, state_dir: &Path) -> Result<()> {
         return Ok(()); // it could be a path to another folder, and no process has it
     }
     let scratch = scratch_dir_of(state_dir, launch_id);
-    let swept = process::sweep_launch(launch_id, Some(&scratch), Duration::from_secs(1)).await;
+    let swept = tether_process::sweep_launch(launch_id, Some(&scratch), Duration::from_secs(1)).await;
     let removed = remove_scratch(&scratch).await;
     swept.doing(|| format!("cannot end what is left of launch {launch_id}"))?;
     removed.doing(|| format!("cannot remove {}", scratch.display()))
@@ -61,10 +61,10 @@ async fn remove_scratch(scratch: &Path) -> io::Result<()> {
         let folder = scratch.to_owned();
         let removed = run_blocking(move || match remove_folder(&folder) {
             Ok(()) => Ok(None),
-            Err(_) => process::find_file_holders_below(&folder).map(Some),
+            Err(_) => tether_process::find_file_holders_below(&folder).map(Some),
         });
         let Some(holders) = removed.await? else { return Ok(()) };
-        process::wait_until_gone(&holders).await?;
+        tether_process::wait_until_gone(&holders).await?;
     }
     let folder = scratch.to_owned();
     run_blocking(move || remove_folder(&folder)).await

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tether_base::error::{Error, ErrorData, ErrorKind, Result};
 use tokio::sync::oneshot;
 
 use super::caller::{
@@ -15,7 +16,6 @@ use super::config_selection::ConfigSelection;
 use super::state::WindowInput;
 use super::unattended_build::CallerGuard;
 use super::window_handle::Window;
-use crate::error::{Error, ErrorData, ErrorKind, Result};
 
 impl Window {
     /// Restarts the window. An operation that runs already may be waited for, but its launch, or the failure of its build,

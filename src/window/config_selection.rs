@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use tether_base::error::Result;
 use tracing::warn;
 
 use super::caller::HeldSelection;
 use super::context::WindowContext;
-use crate::error::Result;
 
 /// A selected configuration. When the last reference is dropped, the former one is selected again, unless the window runs
 /// from this one by then.

@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use tether_base::error::{Error, Result};
+use tether_base::secret_values::SecretValues;
+use tether_base::sync::{lock, run_blocking};
+use tether_changes::{ChangeTracker, FileSnapshot, TrackerOptions};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -18,12 +22,8 @@ use super::page::PageHistory;
 use super::running_calls::RunningCalls;
 use super::state::WindowPhase;
 use super::window_exit::WindowExit;
-use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
-use crate::error::{Error, Result};
-use crate::secret_values::SecretValues;
-use crate::sync::{lock, run_blocking};
-use crate::task_runner::TaskQueue;
+use crate::tasks::task_runner::TaskQueue;
 
 /// The state of the window as of now, published to handles and editors.
 #[derive(Clone, Default)]
@@ -216,12 +216,12 @@ impl WindowContext {
         })?;
         config::check_watch_root(&self.paths.workspace, &root)?;
         let criterion = match watch.confirm {
-            config::ConfirmBy::Mtime => changes::ChangeCriterion::Metadata,
-            config::ConfirmBy::Content => changes::ChangeCriterion::Content,
+            config::ConfirmBy::Mtime => tether_changes::ChangeCriterion::Metadata,
+            config::ConfirmBy::Content => tether_changes::ChangeCriterion::Content,
         };
         let rule_of = |BuildOutput { pattern, origin }: BuildOutput| {
             let (file, line) = (self.paths.workspace.join(origin.file), origin.line);
-            changes::DerivedRule { pattern, file, line }
+            tether_changes::DerivedRule { pattern, file, line }
         };
         let derived = generated.iter().cloned().map(rule_of).collect();
         let cookie_dir = self.paths.state.clone();

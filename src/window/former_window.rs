@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use tether_base::error::{Error, Result};
+use tether_base::sync::lock;
 use tracing::warn;
 
 use super::context::WindowContext;
@@ -11,10 +13,8 @@ use super::launch_id::new_random_id;
 use super::live_window::LiveWindow;
 use super::pending_launch::PendingLaunch;
 use super::recorded_launch::{PreparedLaunch, ReplaceError, launch_new_window, record_launch, tracker_of};
-use crate::background_tasks::WINDOW_USER;
 use crate::config::{WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Error, Result};
-use crate::sync::lock;
+use crate::tasks::background_tasks::WINDOW_USER;
 
 /// What the old window runs, to launch that again; `None` where nothing else than `new` would be launched, or it is not
 /// known. Called before the old window is closed, whose files are removed then. Without `old`, the window that ran before a

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tether_base::sync::run_blocking;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
@@ -12,7 +13,6 @@ use super::identity::find_launch_listener;
 use super::launch::HostHold;
 use super::live_window::LiveWindow;
 use super::window_handle::Window;
-use crate::sync::run_blocking;
 
 /// From the moment when a host's inspector listens until it loads the hook.
 const HELD_TIMEOUT: Duration = Duration::from_secs(5);

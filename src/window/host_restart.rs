@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use tether_base::clock::now_ms;
 use tracing::{debug, info};
 
 use super::context::WindowContext;
@@ -14,8 +15,6 @@ use super::identity::find_launch_listener;
 use super::launch::{HostHold, parse_inspector_port};
 use super::live_window::{LiveWindow, WindowPage};
 use super::session_file::WindowSession;
-use crate::clock::now_ms;
-use crate::process;
 
 /// Of a process that is an extension host of a VS Code server.
 const HOST_FLAG: &str = "--type=extensionHost";
@@ -59,6 +58,6 @@ pub async fn follow_replaced_host(context: &WindowContext, window: &LiveWindow) 
 fn is_new_host(launch_id: &str, hold: &HostHold, port: u16, began_ticks: u64) -> bool {
     let Ok(pid) = find_launch_listener(launch_id, port) else { return false };
     let is_newer = hold.read_start(pid).is_ok_and(|start| start >= began_ticks);
-    let arguments = process::read_arguments(pid).unwrap_or_default();
+    let arguments = tether_process::read_arguments(pid).unwrap_or_default();
     is_newer && arguments.iter().any(|argument| argument == HOST_FLAG)
 }

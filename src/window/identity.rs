@@ -5,16 +5,16 @@
 
 use std::io;
 
+use tether_base::sync::run_blocking;
+use tether_process::{LAUNCH_ID, Process};
+
 use super::session_file::WindowSession;
-use crate::cdp;
-use crate::process::{self, LAUNCH_ID, Process};
-use crate::sync::run_blocking;
 
 /// Our window: we launched the process, and it owns its port.
 #[derive(Debug)]
 pub struct VerifiedWindow {
     pub process: Process,
-    pub endpoint: cdp::Endpoint,
+    pub endpoint: tether_cdp::Endpoint,
 }
 
 /// The failed check. Each text completes "session.json was set aside: …".
@@ -41,7 +41,7 @@ pub enum IdentityError {
     OtherBrowser { port: u16, found: String, expected: String },
     /// The process is verified, but does not respond: our window is frozen.
     #[error("the window (process {}) does not answer: {cause}", process.pid())]
-    Unresponsive { process: Process, cause: cdp::CdpError },
+    Unresponsive { process: Process, cause: tether_cdp::CdpError },
     #[error("the processes of this machine cannot be examined: {0}")]
     Unreadable(#[from] io::Error),
 }
@@ -70,7 +70,7 @@ impl IdentityError {
 pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, IdentityError> {
     let verified = session.clone();
     let process = run_blocking(move || verify_without_connecting(&verified)).await?;
-    let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
+    let endpoint = match tether_cdp::discover_endpoint(session.cdp_port).await {
         Ok(endpoint) => endpoint,
         Err(_) if !process.is_alive() => return Err(IdentityError::Exited(process.pid())),
         Err(cause) => return Err(IdentityError::Unresponsive { process, cause }),
@@ -88,7 +88,7 @@ pub fn verify_without_connecting(session: &WindowSession) -> Result<Process, Ide
     if pid <= 1 || pid == std::process::id() {
         return Err(IdentityError::InvalidPid(pid));
     }
-    if process::read_boot_id()? != session.boot_id {
+    if tether_process::read_boot_id()? != session.boot_id {
         return Err(IdentityError::OtherBoot);
     }
     let process = Process::open(pid).map_err(|cause| unreadable_process(pid, cause))?;
@@ -100,14 +100,15 @@ pub fn verify_without_connecting(session: &WindowSession) -> Result<Process, Ide
 
 fn check_not_reused(process: &Process, session: &WindowSession) -> Result<(), IdentityError> {
     let pid = process.pid();
-    let facts = process::read_facts(pid).map_err(|cause| unreadable_process(pid, cause))?;
+    let facts = tether_process::read_facts(pid).map_err(|cause| unreadable_process(pid, cause))?;
     if facts.uid != rustix::process::getuid().as_raw() {
         return Err(IdentityError::OtherUser { pid, uid: facts.uid });
     }
     if facts.start_ticks != session.pid_start_ticks {
         return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, expected: session.pid_start_ticks });
     }
-    let launch_id = process::read_environment_value(pid, LAUNCH_ID).map_err(|cause| unreadable_process(pid, cause))?;
+    let launch_id =
+        tether_process::read_environment_value(pid, LAUNCH_ID).map_err(|cause| unreadable_process(pid, cause))?;
     if launch_id.is_none_or(|launch_id| launch_id != session.launch_id.as_str()) {
         return Err(IdentityError::MissingLaunchId(pid));
     }
@@ -126,11 +127,11 @@ fn unreadable_process(pid: u32, cause: io::Error) -> IdentityError {
 pub fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
     let pid = process.pid();
     // Usually it is the process itself; wrappers need the scan of all processes.
-    if process::find_listener_among(port, &[pid])?.is_some() {
+    if tether_process::find_listener_among(port, &[pid])?.is_some() {
         return Ok(());
     }
-    let tree: Vec<u32> = process::list_tree(process)?.iter().map(Process::pid).collect();
-    if process::find_listener_among(port, &tree)?.is_some() {
+    let tree: Vec<u32> = tether_process::list_tree(process)?.iter().map(Process::pid).collect();
+    if tether_process::find_listener_among(port, &tree)?.is_some() {
         return Ok(());
     }
     Err(IdentityError::PortOutsideTree { port, pid, by: describe_listener(port) })
@@ -144,14 +145,14 @@ pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityErro
 
 /// As [`verify_launch_port`]; returns the PID of the process that listens.
 pub fn find_launch_listener(launch_id: &str, port: u16) -> Result<u32, IdentityError> {
-    let pids: Vec<u32> = process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
-    let listener = process::find_listener_among(port, &pids)?;
+    let pids: Vec<u32> = tether_process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
+    let listener = tether_process::find_listener_among(port, &pids)?;
     listener.ok_or_else(|| IdentityError::PortOutsideLaunch { port, by: describe_listener(port) })
 }
 
 fn describe_listener(port: u16) -> String {
-    match process::list_listeners(port).unwrap_or_default().first() {
-        Some(&pid) => format!("process {pid} ({})", process::read_name(pid).unwrap_or_default()),
+    match tether_process::list_listeners(port).unwrap_or_default().first() {
+        Some(&pid) => format!("process {pid} ({})", tether_process::read_name(pid).unwrap_or_default()),
         None => "no process of this user".to_owned(),
     }
 }

@@ -61,6 +61,7 @@ mod workbench_cache;
 
 use std::path::PathBuf;
 
+use tether_base::error::{Error, Result};
 use tokio::sync::oneshot;
 
 use self::attempt::{LaunchAttempt, OldWindowClosed};
@@ -76,7 +77,6 @@ pub use self::web_extension_host::wait_for_title;
 use super::cleanup;
 use super::launch_id::is_launch_id;
 use crate::config::WindowKind;
-use crate::error::{Error, Result};
 
 /// Launches the window and waits until it can be connected to. `progress` receives the current step.
 ///

@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::error::{ErrorContext, Result};
+use tether_base::error::{ErrorContext, Result};
 
 /// A new random id, such as a launch id: 128 bits in hex.
 pub(super) fn new_random_id() -> Result<String> {

@@ -6,6 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::secret_values::SecretValues;
+use tether_base::sync::{lock, run_blocking};
+use tether_cdp::Endpoint;
+use tether_process::{Process, ProcessExit, ResourceMonitor, ResourceUsage};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -22,14 +28,8 @@ use super::refresh::ladder::RefreshRung;
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
-use crate::background_tasks::BackgroundTask;
-use crate::cdp::Endpoint;
-use crate::clock::now_ms;
 use crate::config::WindowConfig;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
-use crate::secret_values::SecretValues;
-use crate::sync::{lock, run_blocking};
+use crate::tasks::background_tasks::BackgroundTask;
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
@@ -98,7 +98,7 @@ impl LiveWindow {
         history: Arc<PageHistory>,
     ) -> LiveWindow {
         let length = std::fs::metadata(&output).map_or(0, |data| data.len());
-        let connected_at = (length, process::read_ticks_since_boot());
+        let connected_at = (length, tether_process::read_ticks_since_boot());
         let page = match page {
             WindowPage::Open(page) => Some(page),
             WindowPage::At(None) => None,
@@ -109,7 +109,7 @@ impl LiveWindow {
         }
         let mut output_trimmer = JoinSet::new();
         // Also while nobody looks at the window: only lines that are never shown are lost.
-        output_trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
+        output_trimmer.spawn(tether_process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
         LiveWindow {
             _output_trimmer: output_trimmer,
             extension_host: listen_to_extension_host(&session, &output, &history),
@@ -273,7 +273,7 @@ impl LiveWindow {
     /// Resolves to the first `Some` that `find` returns for a line that was printed behind the first `from` bytes.
     pub async fn wait_for_output_line<T>(&self, from: u64, find: impl FnMut(&str) -> Option<T>) -> Result<T> {
         let doing = || format!("cannot read {}", self.output.display());
-        process::wait_for_line(&self.output, from, find).await.doing(doing)
+        tether_process::wait_for_line(&self.output, from, find).await.doing(doing)
     }
 
     /// The file with the output of all its processes.
@@ -304,9 +304,9 @@ impl LiveWindow {
     pub async fn measure_resources(&self) -> Option<ResourceUsage> {
         let (main, launch_id) = (self.process.clone(), self.session.launch_id.clone());
         let list = move || {
-            let mut processes = process::list_tree(&main)?;
+            let mut processes = tether_process::list_tree(&main)?;
             processes.push(main.clone());
-            processes.extend(process::find_launch_members(&launch_id)?.tied);
+            processes.extend(tether_process::find_launch_members(&launch_id)?.tied);
             processes.sort_by_key(Process::pid);
             processes.dedup_by_key(|process| process.pid());
             Ok(processes)
@@ -317,7 +317,7 @@ impl LiveWindow {
     /// The report of the window's exit: `interrupted_calls` are the calls that it interrupted, `secrets` are masked in what it
     /// printed.
     pub fn exit_report(&self, exit: ProcessExit, interrupted_calls: Vec<String>, secrets: &SecretValues) -> WindowExit {
-        let output = process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default();
+        let output = tether_process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default();
         let started_at_ms = self.session.debug_window_started_at;
         let at_ms = now_ms();
         let console = self.history.last_messages(window_exit::MAX_SEARCHED, started_at_ms);
@@ -346,7 +346,7 @@ impl LiveWindow {
 fn find_inspector_port(launch_id: &str, port: u16, output: &Path) -> Result<u16> {
     let verify = |port: u16| identity::verify_launch_port(launch_id, port);
     let Err(reason) = verify(port) else { return Ok(port) };
-    let output = process::read_tail(output, INSPECTOR_LINES).unwrap_or_default();
+    let output = tether_process::read_tail(output, INSPECTOR_LINES).unwrap_or_default();
     let mut printed: Vec<u16> = output.lines().rev().filter_map(parse_inspector_port).collect();
     printed.dedup();
     let current = printed.into_iter().filter(|printed| *printed != port).find(|printed| verify(*printed).is_ok());

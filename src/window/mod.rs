@@ -69,7 +69,6 @@ mod window_exit;
 mod window_handle;
 
 // The types of the changed files are part of this module's interface.
-pub use crate::changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use build::BuildSummary;
 pub use caller::{Caller, OperationOutcome};
 pub use change_feed::ChangeFeed;
@@ -80,5 +79,6 @@ pub use page_operations::{FreshPage, PageResult};
 pub use refresh::ladder::RefreshRung;
 pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
+pub use tether_changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use window_exit::WindowExit;
 pub use window_handle::{FileChanges, RebuildPolicy, StaleRefresh, Window, WindowInspection};

@@ -5,6 +5,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::{lock, run_blocking};
+use tether_changes::FileSnapshot;
 use tracing::warn;
 
 use super::build::{Build, CompletedBuild};
@@ -25,11 +28,8 @@ use super::refresh::ladder::{ChangeScope, RefreshRung, ScopeFacts, classify_chan
 use super::refresh::refresh_window;
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
-use crate::background_tasks::WINDOW_USER;
-use crate::changes::FileSnapshot;
 use crate::config::{RefreshSetting, WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{lock, run_blocking};
+use crate::tasks::background_tasks::WINDOW_USER;
 
 /// Runs the build, if the user trusts the workspace's commands. Begins anew when the commands change meanwhile. A build
 /// that was kept is returned as it is if no command and no tracked file has changed since it began.

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use tether_base::error::{Error, Result};
+use tether_base::ring::{RingExtract, RingQuery};
+
 use super::caller::Caller;
 use super::page::{ConsoleMessage, PageConnection, RecordedRequest};
 use super::window_handle::{FreshWindow, StaleRefresh, Window};
-use crate::error::{Error, Result};
-use crate::ring::{RingExtract, RingQuery};
 
 /// The result of a page operation.
 pub struct PageResult<T> {

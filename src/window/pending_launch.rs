@@ -6,12 +6,11 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tether_base::error::{Error, Result};
 use tracing::warn;
 
 use super::launch_id::is_launch_id;
-use crate::error::{Error, Result};
-use crate::process;
-use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
+use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 /// How often a launch is begun again: a launch during which supervisors are killed again and again is given up.
 const MAX_ATTEMPTS: u32 = 2;
@@ -32,7 +31,7 @@ impl PendingLaunch {
     /// The first attempt to launch this window.
     pub fn first(launch_id: String) -> Result<PendingLaunch> {
         let boot_id =
-            process::read_boot_id().map_err(|cause| Error::other("cannot read the boot id").because(cause))?;
+            tether_process::read_boot_id().map_err(|cause| Error::other("cannot read the boot id").because(cause))?;
         Ok(PendingLaunch { launch_id, boot_id, attempts: 1 })
     }
 
@@ -64,7 +63,7 @@ pub fn load_pending_launch(state: &Path) -> Option<PendingLaunch> {
         None
     })?;
     let pending: PendingLaunch = serde_json::from_slice(&text).ok()?;
-    let is_of_this_boot = process::read_boot_id().is_ok_and(|boot_id| boot_id == pending.boot_id);
+    let is_of_this_boot = tether_process::read_boot_id().is_ok_and(|boot_id| boot_id == pending.boot_id);
     (is_of_this_boot && is_launch_id(&pending.launch_id)).then_some(pending)
 }
 

@@ -9,6 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
+use tether_base::sync::run_blocking;
+use tether_changes::{ChangeTracker, FileSnapshot};
 use tracing::warn;
 
 use super::cleanup;
@@ -18,12 +22,8 @@ use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
 use super::refresh::contributed_files::ContributedFiles;
 use super::session_file::{self, WindowSession};
-use crate::background_tasks::{BackgroundTask, find_addresses};
-use crate::changes::{ChangeTracker, FileSnapshot};
-use crate::clock::now_ms;
 use crate::config::{WindowConfig, WindowKind, WindowSettings};
-use crate::error::{Error, Result};
-use crate::sync::run_blocking;
+use crate::tasks::background_tasks::{BackgroundTask, find_addresses};
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
 pub(super) fn session_roots(context: &WindowContext) -> [&Path; 2] {

@@ -20,6 +20,8 @@ pub mod ladder;
 mod page_rung;
 pub mod rung_report;
 
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
 use tokio::time::Instant;
 use tracing::info;
 
@@ -30,9 +32,7 @@ use self::page_rung::reload_window;
 use self::rung_report::{RungReport, WindowRefresh};
 use super::live_window::LiveWindow;
 use super::session_file::WindowSession;
-use crate::clock::now_ms;
 use crate::config::WindowKind;
-use crate::error::{Error, Result};
 
 /// A window that was refreshed: what its session file says from now on.
 pub struct RefreshedWindow {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::sync::lock;
+use tether_base::sync::lock;
 
 /// The calls in flight, and the last ones that ended.
 #[derive(Default)]

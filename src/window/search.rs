@@ -12,6 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
+use tether_base::sync::run_blocking;
 use tracing::{info, warn};
 
 use super::cleanup;
@@ -23,12 +26,8 @@ use super::operations::resume_launch;
 use super::pending_launch::{PendingLaunch, load_pending_launch, remove_pending_launch};
 use super::recorded_launch::{ReplaceError, save_session_files, session_roots};
 use super::session_file::{self, SessionFileError, WindowSession};
-use crate::background_tasks::WINDOW_USER;
-use crate::clock::now_ms;
-use crate::error::{Error, Result};
-use crate::process;
-use crate::sync::run_blocking;
-use crate::workspace_dir::UnusableFile;
+use crate::tasks::background_tasks::WINDOW_USER;
+use crate::workspace::workspace_dir::UnusableFile;
 
 /// The time between SIGTERM and SIGKILL of a swept process.
 const GRACE: Duration = Duration::from_secs(1);
@@ -187,8 +186,8 @@ async fn check_session_file(context: &WindowContext, root: &Path) -> SessionFile
 async fn reconnect(
     context: &WindowContext,
     session: WindowSession,
-    process: process::Process,
-    endpoint: Option<crate::cdp::Endpoint>,
+    process: tether_process::Process,
+    endpoint: Option<tether_cdp::Endpoint>,
 ) -> LiveWindow {
     // The extension in the window finds this supervisor by the file: its socket may lie elsewhere than the last one's.
     let session = WindowSession { host_bridge_path: context.paths.bridge.clone(), persisted_at: now_ms(), ..session };
@@ -217,7 +216,7 @@ fn set_aside_unproven(root: &Path, reason: &str) {
 fn find_running_launches(state_dir: &Path) -> Result<String> {
     let mut found = Vec::new();
     for launch_id in cleanup::list_launches(state_dir)? {
-        let members = process::find_launch_members(&launch_id);
+        let members = tether_process::find_launch_members(&launch_id);
         let mut members = members.map_err(|cause| Error::other("cannot search for running launches").because(cause))?;
         members.include_users_of(&scratch_dir_of(state_dir, &launch_id));
         let pids: Vec<String> = members.tied.iter().map(|process| process.pid().to_string()).collect();
@@ -249,7 +248,7 @@ async fn sweep_leftovers(context: &WindowContext, kept: Option<&str>) {
     if let Err(error) = cleanup::clean_up_abandoned(&context.paths.state, kept).await {
         warn!("{error}");
     }
-    match process::sweep_launch(&context.queue.launch_id, None, GRACE).await {
+    match tether_process::sweep_launch(&context.queue.launch_id, None, GRACE).await {
         Ok(killed) if killed.is_empty() => {}
         Ok(killed) => info!("killed the processes of an earlier build: {killed:?}"),
         Err(error) => warn!("cannot search for the processes of an earlier build: {error}"),

@@ -5,13 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tether_base::clock::monotonic_ms;
+use tether_base::error::Result;
+use tether_changes::ChangeReport;
+
 use super::live_window::{LiveWindow, format_server_error};
 use super::page::{UpdateOutcome, follow_server_update};
 use super::window_handle::Window;
-use crate::changes::ChangeReport;
-use crate::clock::monotonic_ms;
 use crate::config::{StepCompletion, WindowConfig};
-use crate::error::Result;
 
 /// Files that decide what runs: after a change of one, the window is relaunched.
 const COMMAND_FILES: &[&str] = &["devtools.toml", "package.json", ".vscode/launch.json", ".vscode/tasks.json"];

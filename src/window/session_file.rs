@@ -1,16 +1,16 @@
 //! The session file `.devtools/session.json`: what a new supervisor needs to find its window again.
 //!
 //! The workspace, and so the file, may be hostile. Reading checks only its schema; [`super::identity`] verifies that it
-//! describes our window. Safe reading and writing: [`crate::workspace_dir`].
+//! describes our window. Safe reading and writing: [`crate::workspace::workspace_dir`].
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tether_base::error::{ErrorContext, Result};
 
 use super::launch_id::is_launch_id;
-use crate::error::{ErrorContext, Result};
-use crate::workspace_dir::{self, AfterPowerFailure, WorkspaceFile};
+use crate::workspace::workspace_dir::{self, AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "session.json";
 /// The schema version that this program writes; newer ones are not read.

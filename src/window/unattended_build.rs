@@ -7,6 +7,7 @@
 //! ```
 //! A launch is not ended: it is finished, and the window stays.
 
+use tether_base::sync::lock;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -16,8 +17,7 @@ use super::actor::WindowActor;
 use super::caller::{ActorMessage, Caller};
 use super::state::{WindowEffect, WindowInput, WindowPhase};
 use super::window_handle::Window;
-use crate::sync::lock;
-use crate::task_runner::UNATTENDED_LIMIT;
+use crate::tasks::task_runner::UNATTENDED_LIMIT;
 
 /// Tells the actor on drop that the caller waits no longer for its command.
 ///
@@ -108,14 +108,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::background_tasks::BackgroundTasks;
-    use crate::error::{Error, ErrorKind};
-    use crate::task_runner::TaskQueue;
+    use crate::tasks::background_tasks::BackgroundTasks;
+    use crate::tasks::task_runner::TaskQueue;
     use crate::window::WindowPaths;
     use crate::window::actor::OperationResult;
     use crate::window::build_rounds::BuildRounds;
     use crate::window::context::WindowContext;
     use crate::window::state::WindowPhase;
+    use tether_base::error::{Error, ErrorKind};
 
     fn building_actor(folder: &std::path::Path) -> WindowActor {
         let background = BackgroundTasks::open(folder, "task-test".to_owned());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tether_process::ProcessExit;
+
 use super::page::ConsoleMessage;
-use crate::process::ProcessExit;
 
 /// How many lines of output a report has.
 pub const LAST_LINES: usize = 20;

@@ -7,6 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
+use tether_process::ResourceUsage;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
 
@@ -19,11 +22,8 @@ use super::operations::wait_for_stopped_tasks;
 use super::running_calls::RunningCallGuard;
 use super::search::{self, unverified_error};
 use super::state::{WindowInput, WindowPhase};
-use crate::changes::{self, ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::ResourceUsage;
-use crate::task_runner::TaskQueue;
+use crate::tasks::task_runner::TaskQueue;
 
 /// The most refreshes of one page operation: a user who saves continuously must not delay it forever.
 const MAX_RELAUNCHES: usize = 3;
@@ -92,7 +92,7 @@ impl Window {
     /// A handle, and the actor's future, to be spawned by the caller. The actor first searches for the window of an
     /// earlier supervisor. `queue` is that of the workspace.
     pub fn open(paths: WindowPaths, queue: Arc<TaskQueue>) -> (Window, impl Future<Output = ()> + Send + 'static) {
-        changes::remove_left_fences(&paths.state);
+        tether_changes::remove_left_fences(&paths.state);
         let context = Arc::new(WindowContext::new(paths, queue));
         let (actor, inbox) = mpsc::channel(64);
         let task = WindowActor::new(Arc::clone(&context), inbox).drive();
@@ -140,7 +140,7 @@ impl Window {
         WindowInspection { published, check, responsive, notes }
     }
 
-    /// Measures what the processes of a running window use; see [`crate::process::ResourceMonitor`].
+    /// Measures what the processes of a running window use; see [`tether_process::ResourceMonitor`].
     pub async fn measure_resources(&self) -> Option<ResourceUsage> {
         let window = self.wait_for_search().await.window?;
         window.measure_resources().await

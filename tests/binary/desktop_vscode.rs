@@ -171,7 +171,7 @@ fn without_a_desktop_vs_code_code_server_is_suggested() {
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
         run_command(command).fails(code, words);
     };
-    if devtether::tools::desktop_vscode::find_launcher(None, std::env::var_os("PATH").as_deref()).is_none() {
+    if tether_tools::desktop_vscode::find_launcher(None, std::env::var_os("PATH").as_deref()).is_none() {
         check("", 6, &[&["cannot find a desktop VS Code", "VSCodium (`codium`)", "set `vscode ="], &web[..]].concat());
     }
     check("vscode = \"no/code\"", 6, &[&["no/code is not a program", "correct `vscode`"], &web[..]].concat());

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use devtether::dap::DapConnection;
 use devtether::debug::SessionRegistry;
 use devtether::debug::join::{SessionChoice, SessionStart, serve_editor};
-use devtether::error::Error;
-use devtether::wire::frames::ContentLength;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tether_base::error::Error;
+use tether_dap::DapConnection;
+use tether_wire::frames::ContentLength;
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::task::JoinHandle;
 use tokio_util::codec::Framed;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use devtether::cdp::Endpoint;
 use devtether::window::page::{
     ActionKind, ActionTarget, InputAction, MouseButton, PageConnection, PageHistory, ScreenshotRequest,
     SnapshotRequest, capture_screenshot, run_actions, take_snapshot,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tether_cdp::Endpoint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use devtether::dap::types::*;
-use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use serde_json::{Value, json};
+use tether_dap::types::*;
+use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use tokio::net::{TcpListener, UnixStream};
 
 use crate::support::requirements::installed_tool;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use devtether::cdp::{TargetListEntry, list_targets};
+use tether_cdp::{TargetListEntry, list_targets};
 
 use crate::support::TEST_TIMEOUT;
 

@@ -60,7 +60,7 @@ fn matches_expected(text: &str, text_read: &str) -> bool {
 
 #[test]
 fn the_commands_of_the_skill_print_what_it_shows() {
-    let tools = devtether::config::xdg::data_dir().unwrap().join("tools");
+    let tools = tether_base::xdg::data_dir().unwrap().join("tools");
     if !["debugpy", "pytest"].into_iter().all(|tool| installed_tool(tool).is_some()) {
         return;
     }

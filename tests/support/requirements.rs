@@ -26,7 +26,7 @@ pub fn has_program(program: &str) -> bool {
 
 /// A file or folder below `<data folder>/tools`, where `cargo xtask tools` installs. Reports it when it is not there.
 pub fn installed_tool(path: &str) -> Option<PathBuf> {
-    let file = devtether::config::xdg::data_dir().expect("a data folder").join("tools").join(path);
+    let file = tether_base::xdg::data_dir().expect("a data folder").join("tools").join(path);
     if !file.exists() {
         report_missing(format_args!("{} does not exist", file.display()));
     }
@@ -36,7 +36,7 @@ pub fn installed_tool(path: &str) -> Option<PathBuf> {
 /// The system's Node, and a newer one that is installed. Reports each that is not there.
 pub fn installed_nodes() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH");
-    let system = devtether::tools::find_on_path(&["node"], path.as_deref());
+    let system = tether_tools::find_on_path(&["node"], path.as_deref());
     if system.is_none() {
         report_missing("node is not on PATH");
     }

@@ -139,7 +139,7 @@ impl<'a> ProtocolPart<'a> {
 
 /// The entry of a pinned tool, if it is installed.
 fn installed_tool(name: &str) -> Option<PathBuf> {
-    let entry = devtether::tools::entry_path(name).expect("the tool is pinned");
+    let entry = tether_tools::entry_path(name).expect("the tool is pinned");
     if !entry.exists() {
         assert!(std::env::var_os("CI").is_none(), "{name} is missing\n  hint: `cargo xtask tools` installs it");
         eprintln!("SKIPPED: {name} is missing; `cargo xtask tools` installs it");

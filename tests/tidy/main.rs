@@ -1,5 +1,5 @@
-//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape, CDP,
-//! the links of documents.
+//! Rules of this project that neither the compiler nor clippy checks: layers of the root package, naming, headers, CDP, the
+//! links of documents.
 //!
 //! Each rule is a function from files to complaints, tested on snippets beside it; here all of them run on the checkout.
 //! `cargo test --test tidy -- --nocapture` prints the counts that the rules are about.
@@ -10,15 +10,11 @@ mod cdp_types;
 mod crate_items;
 mod documents;
 mod file_rules;
-mod import_circles;
 mod layers;
 mod machine_traces;
 mod naming;
-mod paths;
 mod pinned_versions;
-mod shape;
 mod sources;
-mod wording;
 
 use cdp_protocol::CdpProtocol;
 use cdp_types::{CdpTypes, ParsedEvent, parsed_events};
@@ -53,18 +49,6 @@ fn modules_use_only_what_the_design_allows() {
 }
 
 #[test]
-fn the_layer_table_names_only_modules_that_exist() {
-    let complaints = layers::missing_modules(&product_files());
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
-}
-
-#[test]
-fn files_do_not_import_each_other_in_circles() {
-    let complaints = import_circles::circles(&product_files());
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
-}
-
-#[test]
 fn types_have_names_of_their_own() {
     check_crate(naming::shared_type_names);
 }
@@ -80,54 +64,13 @@ fn predicates_return_bool_and_change_nothing() {
 }
 
 #[test]
-fn public_items_are_documented() {
-    check_crate(shape::undocumented_items);
-}
-
-#[test]
-fn functions_are_short() {
-    check_crate(shape::long_functions);
-}
-
-#[test]
-fn old_names_are_gone() {
-    check(wording::old_words, |file| file.is_rust() && !file.path.starts_with("tests/tidy/"));
-    check(wording::old_modules, File::is_product);
-    check_crate(wording::old_items);
-}
-
-#[test]
-fn comments_messages_and_documents_use_the_words_of_the_field() {
-    let concerns = |file: &File| {
-        let is_text = file.is_rust() || file.path.ends_with(".md") || file.path.ends_with(".toml");
-        is_text && !file.path.starts_with("tests/tidy/")
-    };
-    check(wording::metaphors, concerns);
-}
-
-#[test]
 fn every_file_starts_with_its_responsibility() {
     check(file_rules::header, File::is_rust);
 }
 
 #[test]
-fn no_file_is_longer_than_the_limit() {
-    check(file_rules::length, File::is_product);
-}
-
-#[test]
-fn no_unfinished_code_and_no_ignored_tests() {
-    check(file_rules::unfinished, File::is_rust);
-}
-
-#[test]
 fn no_sleep_stands_in_for_an_event() {
     check(file_rules::sleeps, File::is_product);
-}
-
-#[test]
-fn every_unsafe_block_has_a_safety_comment() {
-    check(file_rules::unexplained_unsafe, File::is_rust);
 }
 
 #[test]
@@ -142,7 +85,7 @@ fn lock_files_name_no_registry_host() {
 
 #[test]
 fn npm_projects_use_the_typescript_that_is_pinned() {
-    let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
+    let pins: toml::Table = include_str!("../../crates/tether-tools/src/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
     check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_npm_manifest);
 }
@@ -169,11 +112,14 @@ fn the_readme_is_short() {
     check(documents::long_readme, |file| file.path == "README.md");
 }
 
-/// The typed messages of `src/cdp`, and the events that the crate parses.
+/// The typed messages of `tether-cdp`, and the events that are parsed.
 fn cdp_messages() -> (CdpTypes, Vec<ParsedEvent>) {
     let files = product_files();
     let mut types = CdpTypes::default();
-    files.iter().filter(|file| file.path.starts_with("src/cdp/")).for_each(|file| types.add_file(file).unwrap());
+    files
+        .iter()
+        .filter(|file| file.path.starts_with("crates/tether-cdp/"))
+        .for_each(|file| types.add_file(file).unwrap());
     let events: Vec<ParsedEvent> = files.iter().flat_map(|file| parsed_events(file).unwrap()).collect();
     println!("CDP: {} commands, {} structs, {} events", types.commands.len(), types.structs.len(), events.len());
     assert!(!types.commands.is_empty() && !events.is_empty(), "the messages were not found");
@@ -188,7 +134,7 @@ fn cdp_messages_are_those_of_the_protocol() {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
     let speaks_cdp = |file: &File| {
         file.is_product()
-            && ["src/cdp/", "src/window/", "src/adapters/node/"].iter().any(|it| file.path.starts_with(it))
+            && ["crates/tether-cdp/", "src/window/", "crates/tether-node/"].iter().any(|it| file.path.starts_with(it))
     };
     check(|file| cdp_conformance::unknown_methods(file, &protocol), speaks_cdp);
 }

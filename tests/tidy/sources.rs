@@ -27,8 +27,13 @@ impl File {
 
     /// A Rust file that ships.
     pub fn is_product(&self) -> bool {
-        self.is_rust() && self.path.starts_with("src/")
+        self.is_rust() && (self.path.starts_with("src/") || is_of_crate(&self.path))
     }
+}
+
+/// `crates/NAME/src/…`
+fn is_of_crate(path: &str) -> bool {
+    path.strip_prefix("crates/").and_then(|rest| rest.split_once('/')).is_some_and(|(_, rest)| rest.starts_with("src/"))
 }
 
 pub fn checkout() -> PathBuf {

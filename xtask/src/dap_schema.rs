@@ -175,7 +175,7 @@ mod tests {
 
     /// `None` where the tools are not installed.
     fn check_lines(lines: &[&str]) -> Option<Result<()>> {
-        let data = devtether::config::xdg::data_dir().unwrap();
+        let data = tether_base::xdg::data_dir().unwrap();
         if find_schema(&data).is_none() {
             assert!(std::env::var_os("CI").is_none(), "{SCHEMA} is missing: run `cargo xtask tools`");
             eprintln!("SKIPPED: no {SCHEMA}; `cargo xtask tools` installs debugpy, which brings it");
@@ -224,7 +224,7 @@ mod tests {
         let Some(result) = check_lines(&[]) else { return };
         assert!(result.unwrap_err().to_string().contains("no DAP message was recorded"));
         let missing = tempfile::tempdir().unwrap().path().join("never");
-        let data = devtether::config::xdg::data_dir().unwrap();
+        let data = tether_base::xdg::data_dir().unwrap();
         let error = check_messages(&missing, &data).unwrap_err().to_string();
         assert!(error.contains("no messages are recorded in"), "{error}");
     }

@@ -3,6 +3,7 @@
 //! Sets the checkout up, and checks it. Uses of the product what is shared with it (tools, processes); everything else
 //! goes through the `tether` binary.
 
+mod crate_graph;
 mod dap_schema;
 mod demo;
 mod foreign_clients;
@@ -29,7 +30,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install every pinned outside tool that is missing (src/tools/pins.toml)
+    /// Install every pinned outside tool that is missing (crates/tether-tools/src/pins.toml)
     Tools,
     /// Everything that must hold before a merge: formatting, lints, tests, foreign clients, nothing left behind
     Test(test_steps::TestOptions),
@@ -39,6 +40,8 @@ enum Task {
     Fuzz(fuzz::FuzzOptions),
     /// Use a window and six debug sessions for an hour, and check that the supervisor does not grow
     Soak(soak::SoakOptions),
+    /// Draw the picture of the workspace's crates again (docs/src/crates.svg)
+    Graph,
     /// Run the README's story on a real Extension Development Host
     Demo(demo::DemoOptions),
 }
@@ -62,6 +65,7 @@ fn run_task(task: Task) -> Result<()> {
         Task::Schema { folder } => dap_schema::check_messages(&folder, &paths::CheckoutPaths::find()?.data),
         Task::Fuzz(options) => fuzz::run_target(&options),
         Task::Soak(options) => soak::run_soak(&options),
+        Task::Graph => crate_graph::write_picture(&paths::CheckoutPaths::find()?.checkout),
         Task::Demo(options) => demo::run_demo(&options),
     }
 }

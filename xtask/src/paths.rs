@@ -6,8 +6,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use devtether::config::xdg;
-use devtether::tools::entry_path;
+use tether_base::xdg;
+use tether_tools::entry_path;
 
 use crate::shell::to_anyhow;
 

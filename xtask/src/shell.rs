@@ -21,6 +21,6 @@ pub fn run_quietly(command: Cmd<'_>) -> Result<()> {
 }
 
 /// The product's error with its causes and hints, which its text has already.
-pub fn to_anyhow(error: devtether::error::Error) -> anyhow::Error {
+pub fn to_anyhow(error: tether_base::error::Error) -> anyhow::Error {
     anyhow!("{error}")
 }

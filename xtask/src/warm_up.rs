@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use devtether::adapters::{ADAPTERS, AdapterSearch};
-use devtether::process::{self, CapturedCommand, LAUNCH_ID, clean_environment, sweep_launch};
-use devtether::tools::{Pins, entry_path};
 use devtether::window::launch::BROWSER_NAMES;
+use tether_process::{CapturedCommand, LAUNCH_ID, clean_environment, sweep_launch};
+use tether_tools::{Pins, entry_path};
 
 use crate::shell::to_anyhow;
 use crate::test_run::TestRun;
@@ -39,7 +39,7 @@ pub fn start_programs(run: &TestRun) -> Result<()> {
 
 async fn run_program(what: CapturedCommand) {
     let began = Instant::now();
-    let how = match process::run_command(&what, std::future::pending()).await {
+    let how = match tether_process::run_command(&what, std::future::pending()).await {
         Ok(finished) if finished.is_success() => "succeeded".to_owned(),
         Ok(finished) => format!("{:?}", finished.outcome),
         Err(error) => error.to_string(),

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tether_base::error::Result;
+use tether_dap::types::StartRequest;
+use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED, LaunchPlan,
     ProcessPlan, Quirks,
 };
-use crate::dap::types::StartRequest;
-use crate::error::Result;
-use crate::tools::is_program;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

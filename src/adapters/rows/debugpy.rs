@@ -17,16 +17,16 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
+use tether_dap::types::{Fields, StartRequest, set_field};
+use tether_dap::{DapClient, DapError, DapRequest};
+use tether_tools::is_program;
 
 use super::python;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConnectMethod, DebugTarget,
     DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::{Fields, StartRequest, set_field};
-use crate::dap::{DapClient, DapError, DapRequest};
-use crate::error::{Error, Result};
-use crate::tools::is_program;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

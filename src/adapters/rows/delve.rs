@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tether_base::error::Result;
+use tether_dap::types::{Fields, StartRequest, set_field};
+use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
     LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::{Fields, StartRequest, set_field};
-use crate::error::Result;
-use crate::tools::is_program;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_dap::types::{Fields, StartRequest, set_field};
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter, FoundAdapter,
     INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::{Fields, StartRequest, set_field};
-use crate::error::{Error, ErrorKind, Result};
-use crate::workspace_programs::JS_DEBUG;
+use crate::workspace::workspace_programs::JS_DEBUG;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
@@ -44,7 +44,7 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         .try_path(search.mason_file("js-debug-adapter/js-debug/src/dapDebugServer.js"), "mason")
         .try_workspace_program(JS_DEBUG)
         .finish(ADAPTER.name, ADAPTER.install)?;
-    let own = search.installed_tool("node24").filter(|node| crate::tools::is_program(node));
+    let own = search.installed_tool("node24").filter(|node| tether_tools::is_program(node));
     let node = search.on_path(&["node", "nodejs"]).or(own).ok_or_else(|| {
         Error::new(ErrorKind::MissingTool, "cannot find node, which js-debug runs on")
             .because("it is not on PATH")

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
+use tether_dap::types::StartRequest;
+use tether_tools::is_program;
 
 use crate::adapters::{AdapterSearch, Address, DebugTarget, DebugTargetKind, FoundAdapter};
-use crate::dap::types::StartRequest;
-use crate::error::{Error, Result};
-use crate::tools::is_program;
 
 /// The languages of these adapters.
 pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];

@@ -6,14 +6,14 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
+use tether_dap::types::StartRequest;
+use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
     ProcessPlan, Quirks,
 };
-use crate::dap::types::StartRequest;
-use crate::error::{Error, Result};
-use crate::tools::is_program;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use tether_base::error::{Error, Result};
+use tether_dap::types::{Fields, StartRequest, set_field};
+use tether_node::serve_node;
+use tether_tools::is_program;
 
-use crate::adapters::node::serve_node;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
     Quirks,
 };
-use crate::dap::types::{Fields, StartRequest, set_field};
-use crate::error::{Error, Result};
-use crate::tools::is_program;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::bounded_file::{self, Links};
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::file_owner::has_own;
+use tether_tools::is_program;
+
 use crate::adapters::discovery::AdapterSearch;
-use crate::bounded_file::{self, Links};
-use crate::error::{Error, ErrorKind, Result};
-use crate::file_owner::has_own;
-use crate::tools::{self, is_program};
-use crate::workspace_programs::{PYTHON_ENVIRONMENTS, PYTHON_INTERPRETERS, interpreter_in_workspace};
+use crate::workspace::workspace_programs::{PYTHON_ENVIRONMENTS, PYTHON_INTERPRETERS, interpreter_in_workspace};
 
 /// A larger `.python-version` is none, in bytes.
 const MAX_VERSION_BYTES: u64 = 4096;
@@ -89,7 +90,7 @@ fn find_on_path(search: &AdapterSearch, untrusted: &[EnvironmentInterpreter]) ->
         inside.is_some_and(|path| untrusted.iter().any(|it| it.path == search.workspace.join(&path)))
     };
     let folders = std::env::split_paths(search.var("PATH")?).filter(|folder| !is_untrusted(folder));
-    tools::find_on_path(&["python3", "python"], Some(&std::env::join_paths(folders).ok()?))
+    tether_tools::find_on_path(&["python3", "python"], Some(&std::env::join_paths(folders).ok()?))
 }
 
 /// Folders in which an interpreter finds packages, by the layouts of virtual environments, Debian and `pip --user`.
@@ -149,7 +150,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::workspace_programs::ProgramConsent;
+    use crate::workspace::workspace_programs::ProgramConsent;
 
     fn create_program(path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

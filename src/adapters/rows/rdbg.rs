@@ -9,14 +9,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::json;
+use tether_base::error::{Error, Result};
+use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
     DetachHook, FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::error::{Error, Result};
-use crate::tools::is_program;
-use crate::workspace_programs::RDBG;
+use crate::workspace::workspace_programs::RDBG;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {

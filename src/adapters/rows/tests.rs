@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tether_base::error::ErrorKind;
+use tether_dap::types::StartRequest;
+use tether_tools::Pins;
 
 use crate::adapters::*;
-use crate::dap::types::StartRequest;
-use crate::error::ErrorKind;
-use crate::tools::Pins;
 
 fn row(name: &str) -> &'static Adapter {
     ADAPTERS.iter().find(|row| row.name == name).unwrap()
@@ -157,7 +157,7 @@ impl SampleFolder {
         SampleFolder(folder)
     }
 
-    fn plan(&self, name: &str, what: DebugTargetKind, fields: Value) -> crate::error::Result<LaunchPlan> {
+    fn plan(&self, name: &str, what: DebugTargetKind, fields: Value) -> tether_base::error::Result<LaunchPlan> {
         let found = FoundAdapter {
             path: "/the adapter".into(),
             interpreter: Some("/bin/it".into()),

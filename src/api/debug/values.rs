@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Result};
+use tether_base::error::{Error, Result};
 
 // A timeout: 0 to a day. (No doc comment: it would be in each tool's schema.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use schemars::Schema;
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorContext, Result};
 
 use crate::config::build_plan::{BuildStep, StepCompletion};
 use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WindowKind};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::{read_text, replace_file};
 use crate::config::window_config::WindowConfig;
-use crate::error::{Error, ErrorContext, Result};
 
 /// The path of the schema, relative to the workspace. The folder belongs to tether, and its .gitignore excludes it.
 const SCHEMA: &str = ".devtools/devtools.schema.json";

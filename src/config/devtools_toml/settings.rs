@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use tether_base::error::{Error, Result};
+use tether_base::secret_values::SecretValues;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::source_file::read_own_text;
-use crate::error::{Error, Result};
-use crate::secret_values::SecretValues;
 
 /// The name of the file at the root of the workspace.
 pub const DEVTOOLS_TOML: &str = "devtools.toml";
@@ -208,7 +208,7 @@ pub fn check_watch_root(workspace: &Path, root: &Path) -> Result<()> {
 
 impl Settings {
     /// Reads `<workspace>/devtools.toml`; without the file all settings are defaults. Errors:
-    /// [`crate::error::ErrorKind::Usage`] with file, line and the allowed keys or values.
+    /// [`tether_base::error::ErrorKind::Usage`] with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
         let path = workspace.join(DEVTOOLS_TOML);
         let Some(text) = read_own_text(&path)? else { return Ok(Settings::default()) };
@@ -288,7 +288,7 @@ mod tests {
         let check = |text: &str, expect: &[&str]| {
             std::fs::write(workspace.path().join(DEVTOOLS_TOML), text).unwrap();
             let error = Settings::load(workspace.path()).unwrap_err();
-            assert_eq!(error.kind, crate::error::ErrorKind::Usage);
+            assert_eq!(error.kind, tether_base::error::ErrorKind::Usage);
             let message = error.to_string();
             for part in ["devtools.toml"].iter().chain(expect) {
                 assert!(message.contains(part), "{part:?} is not in:\n{message}");

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tether_base::error::{Error, ErrorKind, Result};
+
 use crate::config::jsonc::{JsonDocument, JsonNode};
-use crate::error::{Error, ErrorKind, Result};
 
 /// Where the file lies, below a project's folder; the second is of Visual Basic.
 const PLACES: [&str; 2] = ["Properties/launchSettings.json", "My Project/launchSettings.json"];

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use roxmltree::{Document, Node};
+use tether_base::error::{Error, ErrorKind, Result};
 
 use super::msbuild_condition::MsbuildProperties;
 use crate::config::source_file::{normalize_path, read_own_text};
-use crate::error::{Error, ErrorKind, Result};
 
 const BUILD_PROPS: &str = "Directory.Build.props";
 

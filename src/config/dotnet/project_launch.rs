@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{Error, ErrorKind, Result};
+
 use super::launch_settings::find_profile;
 use super::project_file::ProjectFile;
-use crate::error::{Error, ErrorKind, Result};
 
 const DEFAULT_CONFIGURATION: &str = "Debug";
 /// The extensions of project files.

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tether_base::error::{Error, ErrorKind, Result};
 
 use crate::config::consent_line::ConsentLine;
 use crate::config::named_test::outcome::TestRunner;
 use crate::config::named_test::script_tests::{self, PackageRunner, exact_pattern};
 use crate::config::named_test::test_files;
-use crate::error::{Error, ErrorKind, Result};
 
 /// A test to debug, by its name.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::changes::GitignoreChain;
+use tether_changes::GitignoreChain;
 
 use crate::config::source_file::read_text;
 

@@ -9,13 +9,13 @@ use std::path::Path;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tether_base::error::Result;
+use tether_base::file_owner::has_own;
 
 use crate::config::consent_line::ConsentLine;
 use crate::config::npm::package_json::PackageJson;
 use crate::config::npm::package_search::{PACKAGE_JSON, PackageSearch};
 use crate::config::source_file::{Origin, normalize_path, read_text};
-use crate::error::Result;
-use crate::file_owner::has_own;
 
 /// Files whose settings choose the shell of scripts or the packages from which they come: name, separator of key and
 /// value, keys.

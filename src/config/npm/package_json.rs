@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tether_base::error::Result;
+
 use crate::config::build_plan::BuildStep;
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::config::source_file::Origin;
-use crate::error::Result;
 
 /// The package.json of a folder.
 #[derive(Debug)]

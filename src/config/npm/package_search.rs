@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::changes::GitignoreChain;
+use tether_changes::GitignoreChain;
 
 pub const PACKAGE_JSON: &str = "package.json";
 const SKIPPED_FOLDERS: &[&str] = &["node_modules", ".git"];

@@ -8,8 +8,10 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::file_owner::other_owner;
 
-use crate::clock::now_ms;
 use crate::config::consent_line::ConsentLine;
 use crate::config::named_test::resolve::build_consent_lines;
 use crate::config::trust::consent_record::{CommandPurpose, Consent, ConsentRecord};
@@ -17,8 +19,6 @@ use crate::config::trust::programs::program_lines;
 use crate::config::vscode::debug_plan::DebugPlan;
 use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::window_config::WindowConfig;
-use crate::error::{Error, ErrorKind, Result};
-use crate::file_owner::other_owner;
 
 /// What the files of a workspace run for one purpose, one line each.
 #[derive(Clone, Debug, Default)]

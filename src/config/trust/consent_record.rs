@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::xdg;
 
 use crate::config::source_file::replace_file;
-use crate::config::xdg;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// What commands are for: a launch configuration runs other commands as a window than under a debugger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

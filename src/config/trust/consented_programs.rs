@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::config::trust::consent::{WorkspaceCommands, owner_line};
 use crate::config::trust::consent_record::{CommandPurpose, ConsentRecord};
 use crate::config::trust::programs::{path_of_line, program_line};
-use crate::workspace_programs::ProgramConsent;
+use crate::workspace::workspace_programs::ProgramConsent;
 
 /// The programs that the user has consented to, as they are now.
 pub fn consented_programs(workspace: &Path) -> ProgramConsent {

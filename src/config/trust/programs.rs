@@ -1,7 +1,7 @@
 //! Identifies the programs of a workspace for the user's consent: one by one, each by its path and content.
 //!
 //! An interpreter that links to the machine's is identified by what it links to, and an environment also by its
-//! `pyvenv.cfg`, which chooses the standard library. Which paths count: [`crate::workspace_programs`].
+//! `pyvenv.cfg`, which chooses the standard library. Which paths count: [`crate::workspace::workspace_programs`].
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::consent_line::ConsentLine;
 use crate::config::source_file::Origin;
-use crate::workspace_programs::{PYTHON_ENVIRONMENTS, WORKSPACE_PROGRAMS, interpreter_in_workspace};
+use crate::workspace::workspace_programs::{PYTHON_ENVIRONMENTS, WORKSPACE_PROGRAMS, interpreter_in_workspace};
 
 /// Begins each line.
 const PREFIX: &str = "program ";

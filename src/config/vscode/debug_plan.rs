@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tether_base::error::Result;
+use tether_base::secret_values::SecretValues;
 
 use crate::config::build_plan::BuildPlan;
 use crate::config::consent_line::ConsentLine;
@@ -25,8 +27,6 @@ use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
 use crate::config::vscode::variables::VariableContext;
-use crate::error::Result;
-use crate::secret_values::SecretValues;
 
 /// Keys for VS Code itself, which no debugger reads.
 const VSCODE_KEYS: &[&str] =

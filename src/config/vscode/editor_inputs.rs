@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::Error;
+
 use crate::config::vscode::shell_line::{LinePosition, substitute_in_shell_line};
 use crate::config::vscode::variables::{FILE_VARIABLES, PROCESS_VARIABLES, environment_value, substitute_variables};
-use crate::error::Error;
 
 /// The values that came with the command.
 #[derive(Clone, Debug, Default)]

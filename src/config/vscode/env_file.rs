@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
+use tether_base::error::Result;
+
 use crate::config::source_file::read_own_text;
 use crate::config::vscode::launch_json::environment_files;
-use crate::error::Result;
 
 /// What is shown instead of a value.
 const HIDDEN: &str = "***";

@@ -4,11 +4,12 @@
 
 use std::path::PathBuf;
 
+use tether_base::error::{Error, Result};
+
 use crate::config::jsonc::{JsonNode, JsonValue};
 use crate::config::source_file::Origin;
 use crate::config::vscode::launch_json::LaunchEntry;
 use crate::config::vscode::variables::{VariableContext, VariableSite};
-use crate::error::{Error, Result};
 
 /// The attributes that are read.
 const READ_ATTRIBUTES: &str = "name type request linux osx windows preLaunchTask outFiles env envFile args cwd url file program \

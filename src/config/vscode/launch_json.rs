@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{Error, ErrorKind, Result};
+
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::config::source_file::normalize_path;
 use crate::config::vscode::tasks_json::platform_node;
 use crate::config::vscode::variables::{VariableContext, VariableSite};
-use crate::error::{Error, ErrorKind, Result};
 
 const FILE: &str = ".vscode/launch.json";
 

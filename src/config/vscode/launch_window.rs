@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use tether_base::error::Result;
+use tether_base::secret_values::SecretValues;
+
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
 use crate::config::jsonc::{JsonNode, JsonValue};
 use crate::config::shown_environment::secrets_of_json;
@@ -14,8 +17,6 @@ use crate::config::vscode::env_file::read_env_file;
 use crate::config::vscode::launch_attributes::LaunchAttributes;
 use crate::config::vscode::launch_json::{WindowConfiguration, WindowDebugger};
 use crate::config::vscode::variables::VariableContext;
-use crate::error::Result;
-use crate::secret_values::SecretValues;
 
 /// VS Code's flag that runs the extension under development in a web worker.
 pub const WEB_WORKER_KIND: &str = "--extensionDevelopmentKind=web";

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use regress::Regex;
+use tether_base::clipped_text::first_chars;
+use tether_base::error::Result;
 
-use crate::clipped_text::first_chars;
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
-use crate::error::Result;
 
 /// The matchers of VS Code and of common extensions, by name.
 const KNOWN_MATCHERS: &str = include_str!("known_matchers.json");

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+
 use crate::config::build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder};
 use crate::config::jsonc::{JsonNode, JsonValue};
 use crate::config::npm::dev_server::is_dev_server_line;
@@ -15,7 +17,6 @@ use crate::config::vscode::shell_line::find_shell_line;
 use crate::config::vscode::shell_quoting::{LineSource, Word, join_line};
 use crate::config::vscode::tasks_json::{Task, TasksFile};
 use crate::config::vscode::variables::VariableSite;
-use crate::error::{Error, Result};
 
 /// The index of the word that a shell parses as a command line, and the source of that line.
 type ShellLine = Option<(usize, LineSource)>;

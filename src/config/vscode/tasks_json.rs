@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{Error, Result};
+
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::Origin;
 use crate::config::vscode::variables::VariableContext;
-use crate::error::{Error, Result};
 
 const FILE: &str = ".vscode/tasks.json";
 /// The key of the section for this platform in tasks.json and launch.json.

@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use tether_base::error::{Error, ErrorContext, Result};
 
 use crate::config::jsonc::DIALECT;
 use crate::config::source_file::{read_text, replace_file};
-use crate::error::{Error, ErrorContext, Result};
 
 /// No welcome page or chat beside the extension under development, and no unrequested network access. With another source
 /// of ports, the extension host of a server looks through all processes every 2 s. And no search for npm scripts: it opens

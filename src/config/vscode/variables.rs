@@ -8,8 +8,9 @@ use std::cell::OnceCell;
 use std::convert::Infallible;
 use std::path::Path;
 
+use tether_base::error::{Error, Result};
+
 use crate::config::jsonc::{JsonDocument, JsonValue};
-use crate::error::{Error, Result};
 
 /// Variables whose value only VS Code has: (name or its prefix, reason).
 const UNSUPPORTED: &[(&str, &str)] = &[

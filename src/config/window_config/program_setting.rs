@@ -6,9 +6,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tether_base::path_lookup::{find_on_path, is_program};
 
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
-use crate::path_lookup::{find_on_path, is_program};
 
 /// The program of a setting: a path relative to the workspace, or a name in `node_modules/.bin` or on `path` (the value
 /// of PATH).

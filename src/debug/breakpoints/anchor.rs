@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::clipped_text::first_chars;
+use tether_base::clipped_text::first_chars;
 
 /// Where a line's code is now, compared with where the breakpoint was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

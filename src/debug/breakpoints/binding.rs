@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::dap::types::DapBreakpoint;
+use tether_dap::types::DapBreakpoint;
 
 /// How a breakpoint is bound in a session.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! One request with breakpoints: sends it, and records how the target has bound them.
 
+use tether_dap::DapClient;
+use tether_dap::types::{DapBreakpoint, DapRequest, SetBreakpointsResponse};
+
 use super::binding::BindingTable;
-use crate::dap::DapClient;
-use crate::dap::types::{DapBreakpoint, DapRequest, SetBreakpointsResponse};
 use crate::debug::session::target_handle::TargetHandle;
 
 /// Of an adapter whose response is in the order of the request. Each breakpoint of it stands for those with its `ids`.

@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::Result;
+use tether_dap::types::ExceptionFilterOptions;
+
 use super::list::StoredBreakpoints;
 use super::spec::{
     BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions, LinePosition,
 };
-use crate::dap::types::ExceptionFilterOptions;
-use crate::error::Result;
 
 /// A line breakpoint as an editor requests it.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 
 use std::iter;
 
+use tether_dap::DapClient;
+use tether_dap::types::{DapCapabilities, FunctionBreakpoint, SetFunctionBreakpointsArguments};
+
 use super::binding_request::{request_bindings, request_unordered_bindings};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
-use crate::dap::DapClient;
-use crate::dap::types::{DapCapabilities, FunctionBreakpoint, SetFunctionBreakpointsArguments};
 use crate::debug::session::target_handle::TargetHandle;
 
 /// Sends the function breakpoints, and that on panics. Skipped when the list is empty and none was `removed`.
@@ -106,7 +107,7 @@ fn panic_breakpoints(spec: &ExceptionSpec, able: &DapCapabilities) -> Vec<Functi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dap::types::ExceptionBreakpointsFilter;
+    use tether_dap::types::ExceptionBreakpointsFilter;
 
     #[test]
     fn panics_stop_at_their_function_where_an_adapter_has_no_filter_for_them() {

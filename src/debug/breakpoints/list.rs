@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tether_base::error::{Error, ErrorContext, Result};
 
 use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
 use super::spec::{
     BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,
 };
-use crate::error::{Error, ErrorContext, Result};
 
 /// The schema version of the file.
 const VERSION: u32 = 1;

@@ -10,6 +10,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::lock;
 use tokio::sync::watch;
 
 use super::anchor::SourceLines;
@@ -17,9 +19,7 @@ use super::editor_breakpoints::{EditorLine, ReplacedLines};
 use super::list::StoredBreakpoints;
 use super::spec::{BreakpointConditions, BreakpointOwner, BreakpointSpec, LinePosition};
 use crate::debug::source_file::read_source;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::sync::lock;
-use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
+use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "breakpoints.json";
 /// As [`WorkspaceFile::set_aside`] renames it.

@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
+use tether_dap::DapClient;
+use tether_dap::types::{
+    ConfigurationDoneArguments, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
+    SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SourceBreakpoint,
+};
 
 use super::binding_request::request_bindings;
 use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
-use crate::dap::DapClient;
-use crate::dap::types::{
-    ConfigurationDoneArguments, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
-    SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SourceBreakpoint,
-};
 use crate::debug::session::requests::log_error;
 use crate::debug::session::target_handle::TargetHandle;
 
@@ -235,7 +235,7 @@ const UNCAUGHT: &[&[&str]] =
 mod tests {
     use super::super::spec::BreakpointOwner;
     use super::*;
-    use crate::dap::types::ExceptionBreakpointsFilter;
+    use tether_dap::types::ExceptionBreakpointsFilter;
 
     #[test]
     fn exceptions_become_the_filters_of_each_adapter() {

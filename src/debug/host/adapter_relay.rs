@@ -7,6 +7,10 @@
 //! editor is connected.
 
 use serde_json::{Map, Value, json};
+use tether_base::clock::now_ms;
+use tether_base::display_text::break_links;
+use tether_base::error::{Error, Result};
+use tether_dap::types::StartRequest;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::managed_session::CONNECT_TIMEOUT;
@@ -15,10 +19,6 @@ use super::session_request::{SessionRequest, locate_adapter};
 use super::start::random_suffix;
 use super::store::{StoredSession, StoredSessionGuard};
 use crate::adapters::{self, AdapterHost, ConnectMethod, LaunchPlan};
-use crate::clock::now_ms;
-use crate::dap::types::StartRequest;
-use crate::display_text::break_links;
-use crate::error::{Error, Result};
 
 /// The two sides of a connection to an adapter.
 pub type AdapterStreams = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);

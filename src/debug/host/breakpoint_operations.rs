@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use futures_util::future::join_all;
+use tether_base::error::{Error, Result};
+use tether_dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
 
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
-use crate::dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
     BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, LinePosition,
@@ -18,7 +19,6 @@ use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
 use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target_handle::TargetHandle;
-use crate::error::{Error, Result};
 
 /// On which exceptions to stop, and what the adapters of the active sessions support of that.
 #[derive(Clone, Debug, PartialEq)]

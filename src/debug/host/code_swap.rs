@@ -3,14 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
+use tether_dap::types::{RedefineClassesArguments, RedefineClassesResponse};
+
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
-use crate::clock::now_ms;
-use crate::dap::types::{RedefineClassesArguments, RedefineClassesResponse};
 use crate::debug::breakpoints::sync::ChangedBreakpoints;
 use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target_handle::TargetHandle;
-use crate::error::{Error, Result};
 
 /// The capability of an adapter that has the request `redefineClasses`.
 const REDEFINE_CLASSES: &str = "supportsRedefineClasses";

@@ -4,13 +4,14 @@
 
 use std::path::Path;
 
+use tether_base::error::Result;
+use tether_dap::types::ExceptionFilterOptions;
+
 use super::registry::SessionRegistry;
-use crate::dap::types::ExceptionFilterOptions;
 use crate::debug::breakpoints::sync::ChangedBreakpoints;
 use crate::debug::breakpoints::{
     BreakpointConditions, BreakpointOwner, BreakpointSpec, EditorLine, ReplacedLines, StoredBreakpoints,
 };
-use crate::error::Result;
 
 impl SessionRegistry {
     /// Replaces an editor's breakpoints in a file; nothing is sent. Errors: no such file, it is no source file.

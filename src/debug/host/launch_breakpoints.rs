@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::FutureExt;
+use tether_base::error::Result;
 use tracing::warn;
 
 use super::registry::SessionRegistry;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointKind, LinePosition, StoredBreakpoints};
-use crate::error::Result;
 
 /// The breakpoints of one launch. Undone when this is dropped, without waiting for that.
 pub struct LaunchBreakpoints {

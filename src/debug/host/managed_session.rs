@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
+use tether_base::clock::now_ms;
+use tether_base::sync::lock;
+use tether_process::{OutputPipes, Process};
 use tracing::warn;
 
 use super::session_end::StopMode;
 use super::session_lifetime::SessionEnding;
 use super::session_request::SessionRequest;
 use crate::adapters::{Adapter, DebugTargetKind};
-use crate::clock::now_ms;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::{RunState, TargetSnapshot};
-use crate::process::{self, OutputPipes, Process};
-use crate::sync::lock;
 
 /// For each single request to an adapter.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -200,7 +200,7 @@ impl ManagedSession {
             }
         }
         if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
-            process::kill_launch_except(self.pid, &self.launch_id);
+            tether_process::kill_launch_except(self.pid, &self.launch_id);
         }
     }
 
@@ -313,7 +313,7 @@ pub struct ProgramEnd {
 /// The ends of the output of a launch's programs that their debugger holds. None where what was started is the program
 /// itself, whose output is read here. Blocks.
 fn copy_program_output(debugger: Option<u32>, launch_id: &str) -> std::io::Result<OutputPipes> {
-    let programs = process::find_launch_processes(launch_id)?;
+    let programs = tether_process::find_launch_processes(launch_id)?;
     let programs: Vec<u32> = programs.iter().map(Process::pid).filter(|pid| Some(*pid) != debugger).collect();
     debugger.map_or_else(|| Ok(OutputPipes::default()), |debugger| OutputPipes::copy_from_debugger(debugger, &programs))
 }

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
+use tether_backend::output_reader::OutputPiece;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
+use tether_base::ring::RingQuery;
+use tether_dap::types::InitializeArguments;
 use tokio::sync::mpsc;
 
 use super::managed_session::{ManagedSession, REQUEST_TIMEOUT};
 use super::session_lifetime::{SessionEnding, SessionRun, drive_to_end};
 use super::session_request::SessionRequest;
-use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan, OutputPiece};
-use crate::clock::now_ms;
-use crate::dap::types::InitializeArguments;
+use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan};
 use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
 use crate::debug::session::target::TargetPlan;
 use crate::debug::session::task::SessionProgram;
-use crate::error::{Error, Result};
-use crate::ring::RingQuery;
 
 /// For an adapter to be connected, and then for its first response: from a slow disk lldb-dap loads for 10 s and more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);

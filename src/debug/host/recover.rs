@@ -15,6 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
+use tether_base::error::{Error, Result};
+use tether_base::sync::lock;
 use tracing::{info, warn};
 
 use super::managed_session::{ManagedSession, lost_session};
@@ -24,9 +26,6 @@ use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
-use crate::error::{Error, Result};
-use crate::process;
-use crate::sync::lock;
 
 /// The time between SIGTERM and SIGKILL for a process that was left running.
 const GRACE: Duration = Duration::from_millis(500);
@@ -48,7 +47,7 @@ impl SessionRegistry {
     pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
-        let grouped = tokio::task::spawn_blocking(process::group_by_launch_id).await;
+        let grouped = tokio::task::spawn_blocking(tether_process::group_by_launch_id).await;
         let grouped = grouped.ok().and_then(Result::ok).unwrap_or_default();
         let running: BTreeSet<String> = grouped.into_keys().collect();
         self.0.store.forget_released(|launch_id| running.contains(launch_id));
@@ -63,8 +62,11 @@ impl SessionRegistry {
     }
 
     async fn recover_session(&self, entry: &StoredSession, left: &LeftoverSessions, now: ResolveRequest<'_>) {
-        let ended =
-            if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.launch_id, None, GRACE).await };
+        let ended = if left.rebooted {
+            Ok(Vec::new())
+        } else {
+            tether_process::sweep_launch(&entry.launch_id, None, GRACE).await
+        };
         adapters::remove_scratch_folders(&entry.launch_id);
         match &ended {
             Ok(ended) if ended.is_empty() => {}
@@ -107,7 +109,7 @@ impl SessionRegistry {
         // What the caller has named was another listener: a local one is attached to only if it is our user's.
         request.debug_target.is_host_named = false;
         if let DebugTargetKind::Listener(Address { port, .. }) = request.debug_target.kind {
-            let seen = wait_until_disconnected(move || process::has_dead_connections(port).unwrap_or_default());
+            let seen = wait_until_disconnected(move || tether_process::has_dead_connections(port).unwrap_or_default());
             let _ = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, seen).await;
         }
         tokio::time::sleep(LISTEN_AGAIN_DELAY).await;

@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{FutureExt, join_all};
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::{TaskSender, lock, open_task_set};
 use tokio::sync::watch;
 
 use super::managed_session::ManagedSession;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::store::{LeftoverSessions, SessionStore};
 use crate::adapters::AdapterSearch;
-use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{TaskSender, lock, open_task_set};
-use crate::workspace_programs::ProgramConsent;
+use crate::workspace::workspace_programs::ProgramConsent;
 
 /// How long the work after sessions may take, when all of them are ended at once.
 const AFTER_END_TIMEOUT: Duration = Duration::from_secs(10);

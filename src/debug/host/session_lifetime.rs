@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FusedFuture, FutureExt};
+use tether_base::clock::now_ms;
+use tether_base::error::ErrorContext;
+use tether_base::sync::lock;
+use tether_process::{OutputPipes, ProcessExit};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::session_end::{EndEvent, EndFacts, EndStep, StopMode, next_step};
 use crate::adapters::AdapterHost;
-use crate::clock::now_ms;
 use crate::debug::session::snapshot::SessionSnapshot;
-use crate::error::ErrorContext;
-use crate::process::{OutputPipes, ProcessExit};
-use crate::sync::lock;
 
 /// How a session ends.
 #[derive(Default)]

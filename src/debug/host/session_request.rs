@@ -1,9 +1,9 @@
 //! What is to be debugged, and with what: the request of a session, as it is stored, too.
 
 use serde::{Deserialize, Serialize};
+use tether_base::error::{Error, Result};
 
 use crate::adapters::{self, Adapter, AdapterQuery, AdapterSearch, DebugTarget, FoundAdapter};
-use crate::error::{Error, Result};
 
 /// What is to be debugged, and with what.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

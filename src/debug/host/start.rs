@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorKind, Result};
 
 use super::managed_session::ManagedSession;
 use super::prepared_session::{PreparedSession, start_adapter, start_error};
@@ -14,11 +16,9 @@ use super::registry::SessionRegistry;
 use super::session_log::SessionLog;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::store::StoredSession;
-use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::session::event_log::EventLog;
 use crate::debug::session::snapshot::RunState;
-use crate::error::{Error, ErrorKind, Result};
 
 /// How long a session may take to start: Delve compiles first.
 const START_TIMEOUT: Duration = Duration::from_secs(200);

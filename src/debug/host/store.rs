@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use tether_base::clipped_text::first_bytes;
+use tether_base::error::ErrorContext;
+use tether_base::sync::lock;
 use tracing::warn;
 
 use super::session_request::SessionRequest;
-use crate::clipped_text::first_bytes;
-use crate::error::ErrorContext;
-use crate::process;
-use crate::sync::lock;
-use crate::workspace_dir::{AfterPowerFailure, WorkspaceFile};
+use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
 const NAME: &str = "sessions.json";
 /// A larger file is none, in bytes: a thousand sessions, whose requests have the largest size.
@@ -105,7 +104,7 @@ pub struct SessionStore {
 impl SessionStore {
     /// Opens the file, and returns its sessions. One that cannot be used is set aside. Blocks.
     pub fn open(folder: Option<&Path>) -> (SessionStore, LeftoverSessions) {
-        let boot_id = process::read_boot_id().unwrap_or_default();
+        let boot_id = tether_process::read_boot_id().unwrap_or_default();
         let mut content = folder.and_then(read_file).unwrap_or_default();
         let rebooted = content.boot_id != boot_id;
         if rebooted {

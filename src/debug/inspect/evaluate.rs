@@ -1,15 +1,15 @@
 //! Evaluating expressions, and setting variables: by `setVariable` where the variable is found, else by `setExpression`.
 
 use futures_util::future::join_all;
+use tether_base::clipped_text::clip_chars;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 
 use super::scoped_id::ScopedId;
 use super::variables::{DapVariable, VariableParent};
-use crate::clipped_text::clip_chars;
-use crate::dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::log_error;
 use crate::debug::session::snapshot::RunState;
-use crate::error::{Error, ErrorKind, Result};
 
 /// How much of an expression or a name an error shows, in characters.
 const MAX_NAMED_CHARS: usize = 80;

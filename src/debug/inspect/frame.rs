@@ -1,7 +1,8 @@
 //! Stack frames of a stopped thread.
 
+use tether_dap::types::{DapSource, DapStackFrame};
+
 use super::scoped_id::ScopedId;
-use crate::dap::types::{DapSource, DapStackFrame};
 
 /// One stack frame.
 #[derive(Clone, Debug, PartialEq)]

@@ -125,7 +125,7 @@ pub fn fold_frames(frames: Vec<StackFrameInfo>, shown: usize, most: usize) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dap::types::DapSource;
+    use tether_dap::types::DapSource;
 
     fn frame(id: i64, name: &str, path: &str) -> StackFrameInfo {
         let source = DapSource { path: Some(path.to_owned()).filter(|path| !path.is_empty()), ..DapSource::default() };

@@ -6,11 +6,12 @@
 //! ```
 //! Any part is read with two more requests, however long the list is, and nothing of the program is called.
 
+use tether_base::error::Result;
+use tether_dap::types::VariablesArguments;
+
 use super::scoped_id::ScopedId;
 use super::variables::DapVariable;
-use crate::dap::types::VariablesArguments;
 use crate::debug::session::debug_session::DebugSession;
-use crate::error::Result;
 
 /// The name and the type of the variable that has the ranges.
 const RANGES: (&str, &str) = ("more", "MoreItems");

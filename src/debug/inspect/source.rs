@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use tether_base::clipped_text::clip_counted;
+use tether_base::error::Result;
+use tether_dap::types::{DapSource, SourceArguments};
+
 use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
-use crate::clipped_text::clip_counted;
-use crate::dap::types::{DapSource, SourceArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::RunningSource;
-use crate::error::Result;
 
 /// The longest source line or value in the summary of a stop, in characters. The commands that read values show more.
 const MAX_SUMMARY_CHARS: usize = 160;

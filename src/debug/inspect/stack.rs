@@ -1,10 +1,11 @@
 //! The stack of a stopped thread and the scopes of its frames, each requested once per stop.
 
+use tether_base::error::{Error, Result};
+use tether_dap::types::{DapScope, ScopesArguments, StackTraceArguments, StackTraceResponse};
+
 use super::frame::{StackFrameInfo, ThreadStack};
 use super::scoped_id::ScopedId;
-use crate::dap::types::{DapScope, ScopesArguments, StackTraceArguments, StackTraceResponse};
 use crate::debug::session::debug_session::DebugSession;
-use crate::error::{Error, Result};
 
 impl DebugSession {
     /// The stack of a stopped thread, without one of the thread of the primary stop: `levels` frames from `start` on.

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
+use tether_dap::types::DapScope;
+
 use super::frame::ThreadStack;
 use super::scoped_id::ScopedId;
-use crate::dap::types::DapScope;
 
 /// How many variables a value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl StopCache {
 mod tests {
     use super::super::frame::StackFrameInfo;
     use super::*;
-    use crate::dap::types::DapSource;
+    use tether_dap::types::DapSource;
 
     const THREAD: ScopedId = ScopedId { target: 0, id: 1 };
 

@@ -6,6 +6,9 @@
 use std::path::PathBuf;
 
 use futures_util::future::OptionFuture;
+use tether_base::error::Result;
+use tether_base::ring::RingQuery;
+use tether_dap::types::{DapVariable, ExceptionInfoArguments, ExceptionInfoResponse};
 use tokio::join;
 
 use super::frame::{StackFrameInfo, ThreadStack};
@@ -14,13 +17,10 @@ use super::panic_message::find_panic_message;
 use super::scoped_id::ScopedId;
 use super::source::{lines_around, summary_line};
 use super::variables::{VariableGroup, VariableParent};
-use crate::dap::types::{DapVariable, ExceptionInfoArguments, ExceptionInfoResponse};
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::SourceChange;
 use crate::debug::session::stop::{StopKind, ThreadStop};
-use crate::error::Result;
-use crate::ring::RingQuery;
 
 const FRAME_COUNT: usize = 10;
 /// How many frames are read for that: one more shows whether there are more.

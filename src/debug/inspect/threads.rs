@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tether_base::error::{Error, Result};
+use tether_dap::DapError;
+use tether_dap::types::{DapThread, PauseArguments, ThreadsArguments};
 
 use super::scoped_id::ScopedId;
-use crate::dap::DapError;
-use crate::dap::types::{DapThread, PauseArguments, ThreadsArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target_state::TargetPhase;
-use crate::error::{Error, Result};
 
 /// When a refused `pause` is requested again. lldb-dap 19 answers "Process is not running" while a program that it has just
 /// attached to is about to run.

@@ -5,14 +5,14 @@
 //! debugpy reports no number, and has ranges instead: see `ranged_list`.
 
 use futures_util::future::join_all;
+use tether_base::error::Result;
 
 use super::ranged_list::{RangedList, count_from};
 use super::scoped_id::ScopedId;
 use super::stop_cache::ValueSize;
-pub use crate::dap::types::DapVariable;
-use crate::dap::types::{DapScope, VariablesArguments};
 use crate::debug::session::debug_session::DebugSession;
-use crate::error::Result;
+pub use tether_dap::types::DapVariable;
+use tether_dap::types::{DapScope, VariablesArguments};
 
 /// From how many elements on a value is not read as a whole.
 const LARGE_VALUE: i64 = 1000;

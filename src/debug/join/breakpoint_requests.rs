@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
+use tether_base::sync::lock;
+use tether_dap::types::{
+    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
+    SetFunctionBreakpointsArguments, SourceBreakpoint,
+};
+use tether_dap::{ErrorResponse, IncomingRequest};
 use tokio::time::timeout;
 
 use super::breakpoint_view::ToldBreakpoint;
 use super::editor_context::EditorContext;
-use crate::dap::types::{
-    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
-    SetFunctionBreakpointsArguments, SourceBreakpoint,
-};
-use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::{
     BindingStatus, BreakpointConditions, BreakpointSpec, EditorLine, LinePosition, ReplacedLines,
 };
 use crate::debug::host::managed_session::ManagedSession;
-use crate::error::{Error, Result};
-use crate::sync::lock;
 
 /// How long the binding of breakpoints delays the response; what is bound later is told by events.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use tether_dap::types::set_field;
 
-use crate::dap::types::set_field;
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointOwner, BreakpointSpec, StoredBreakpoints};
 
 /// What an editor is told of one breakpoint.

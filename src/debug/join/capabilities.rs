@@ -2,8 +2,7 @@
 //! does itself.
 
 use serde_json::Value;
-
-use crate::dap::types::{DapCapabilities, ExceptionBreakpointsFilter};
+use tether_dap::types::{DapCapabilities, ExceptionBreakpointsFilter};
 
 /// What is forwarded, where the adapter supports it.
 const FORWARDED: [&str; 12] = [

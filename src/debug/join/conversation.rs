@@ -14,6 +14,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tether_base::error::Result;
+use tether_dap::types::{
+    CapabilitiesEvent, DapCapabilities, DisconnectArguments, EmptyResponse, Fields, InitializedEvent,
+};
+use tether_dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use tokio::net::TcpStream;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
@@ -26,15 +31,10 @@ use super::editor_context::EditorContext;
 use super::membership::EditorMembership;
 use super::session_feed::{FeedChange, SessionFeed};
 use super::session_requests::{FORWARDED_REQUESTS, forward_request, pause_thread, respond_threads, resume_thread};
-use crate::dap::types::{
-    CapabilitiesEvent, DapCapabilities, DisconnectArguments, EmptyResponse, Fields, InitializedEvent,
-};
-use crate::dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::host::registry::SessionRegistry;
 use crate::debug::session::requests::Resume;
 use crate::debug::session::snapshot::SessionSnapshot;
-use crate::error::Result;
 
 /// Requests that wait for an adapter at one time; past that, no further one is read.
 const MAX_CALLS: usize = 64;

@@ -6,6 +6,11 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tether_base::display_text::break_links;
+use tether_base::ring::RingQuery;
+use tether_base::sync::lock;
+use tether_dap::types::{ExitedEvent, OutputEvent, TerminatedEvent, ThreadEvent, set_field};
+use tether_dap::{DapError, RawEvent};
 use tokio::time::timeout;
 
 use super::conversation::EditorConversation;
@@ -13,14 +18,9 @@ use super::editor_ids::{EditorIds, IdKind};
 use super::id_rewrite::rewrite_for_editor;
 use super::session_feed::FeedChange;
 use super::state_events::{StateChange, state_changes, stop_reason_word};
-use crate::dap::types::{ExitedEvent, OutputEvent, TerminatedEvent, ThreadEvent, set_field};
-use crate::dap::{DapError, RawEvent};
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_handle::ForwardedEvent;
-use crate::display_text::break_links;
-use crate::ring::RingQuery;
-use crate::sync::lock;
 
 /// How much of the output before it joined an editor is sent, in pieces.
 const EARLIER_OUTPUT: usize = 200;

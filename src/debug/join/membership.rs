@@ -4,14 +4,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::FutureExt;
+use tether_base::clipped_text::first_chars;
+use tether_base::display_text::escape_line;
 use tracing::info;
 
-use crate::clipped_text::first_chars;
 use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::host::registry::SessionRegistry;
 use crate::debug::session::snapshot::JoinedEditor;
-use crate::display_text::escape_line;
 
 /// How much of an editor's name is kept, in characters.
 const MAX_NAME_CHARS: usize = 60;

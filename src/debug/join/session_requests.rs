@@ -2,19 +2,19 @@
 //! their target with its ids, and otherwise unchanged.
 
 use serde_json::{Value, json};
+use tether_base::error::Result;
+use tether_base::sync::lock;
+use tether_dap::types::{Fields, PauseArguments};
+use tether_dap::{ErrorResponse, IncomingRequest, RawJson};
 
 use super::editor_context::EditorContext;
 use super::editor_ids::IdKind;
 use super::id_rewrite::{rewrite_for_adapter, rewrite_for_editor};
-use crate::dap::types::{Fields, PauseArguments};
-use crate::dap::{ErrorResponse, IncomingRequest, RawJson};
 use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
 use crate::debug::session::snapshot::ResumeClient;
-use crate::error::Result;
-use crate::sync::lock;
 
 /// What is forwarded; everything else is answered here, or refused.
 pub const FORWARDED_REQUESTS: [&str; 9] = [

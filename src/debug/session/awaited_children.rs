@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tether_process::{Process, find_launch_processes, program_path};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::target_handle::SessionShared;
-use crate::process::{Process, find_launch_processes, program_path};
 
 /// How long a child may take to connect after the end of its parent.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
+use tether_dap::types::{AttachArguments, ConfigurationDoneArguments, StartRequest};
+use tether_dap::{DapClient, DapError};
 use tokio::time::timeout;
 
 use super::requests::{log_error, send_disconnect};
 use super::target::TargetPlan;
 use crate::adapters::OpenedChild;
-use crate::dap::types::{AttachArguments, ConfigurationDoneArguments, StartRequest};
-use crate::dap::{DapClient, DapError};
 
 /// How long a child may take to be let go, in all.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
 //! The commands to a session's task, and the guard by which a target's own task sends them.
 
+use tether_dap::{DapError, IncomingRequest};
 use tokio::sync::{mpsc, oneshot};
 
 use super::requests::Resume;
 use super::target_handle::TargetHandle;
 use super::target_state::{TargetEffect, TargetInput};
-use crate::dap::{DapError, IncomingRequest};
 
 /// A command to the session's task.
 pub enum SessionCommand {

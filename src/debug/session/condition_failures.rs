@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::adapters::JAVA_CONDITION_FAILURE;
-use crate::clipped_text::first_bytes;
+use tether_base::clipped_text::first_bytes;
+use tether_java::CONDITION_FAILURE as JAVA_CONDITION_FAILURE;
 
 /// How many failures are kept.
 const MAX_KEPT: usize = 50;

@@ -11,6 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::lock;
+use tether_dap::DapError;
+use tether_dap::types::{CaptureEventsArguments, DapRequest};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::command::{SessionCommand, TargetGuard};
@@ -22,12 +26,8 @@ use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;
-use crate::dap::DapError;
-use crate::dap::types::{CaptureEventsArguments, DapRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sync::lock;
 
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);

@@ -7,13 +7,13 @@
 
 use std::time::Duration;
 
+use tether_dap::types::{EvaluateArguments, StackTraceArguments};
+use tether_dap::{DapClient, DapError};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::target_handle::TargetHandle;
 use crate::adapters::DetachHook;
-use crate::dap::types::{EvaluateArguments, StackTraceArguments};
-use crate::dap::{DapClient, DapError};
 
 /// How long a stop may be held back: the adapter may report it before the program has stopped.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(3);

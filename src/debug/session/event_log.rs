@@ -5,17 +5,17 @@
 
 use std::sync::Mutex;
 
+use tether_base::clipped_text::{clip_bytes, first_bytes};
+use tether_base::clock::now_ms;
+use tether_base::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
+use tether_base::sync::lock;
+use tether_dap::RawEvent;
+use tether_dap::types::{
+    BreakpointEvent, LoadedSourceEvent, ModuleEvent, MonitorEvent, OutputEvent, ProcessEvent, ThreadEvent,
+};
 use tokio::sync::watch;
 
 use super::condition_failures::ConditionFailures;
-use crate::clipped_text::{clip_bytes, first_bytes};
-use crate::clock::now_ms;
-use crate::dap::RawEvent;
-use crate::dap::types::{
-    BreakpointEvent, LoadedSourceEvent, ModuleEvent, MonitorEvent, OutputEvent, ProcessEvent, ThreadEvent,
-};
-use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
-use crate::sync::lock;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };

@@ -7,10 +7,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tether_dap::types::{EvaluateArguments, OutputEvent};
+use tether_dap::{DapClient, RawEvent};
 use tokio::sync::Notify;
-
-use crate::dap::types::{EvaluateArguments, OutputEvent};
-use crate::dap::{DapClient, RawEvent};
 
 /// Does not occur in any output.
 const FLUSH_MARKER: &str = "\u{2}tether:all-is-printed\u{3}";

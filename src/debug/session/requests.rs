@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use tether_dap::types::{ContinueArguments, DisconnectArguments, NextArguments, StepInArguments, StepOutArguments};
+use tether_dap::{DapClient, DapError};
 use tracing::warn;
-
-use crate::dap::types::{ContinueArguments, DisconnectArguments, NextArguments, StepInArguments, StepOutArguments};
-use crate::dap::{DapClient, DapError};
 
 /// How long an adapter may take to answer `disconnect`; some never do.
 pub const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use tether_base::error::Result;
+use tether_dap::types::{RunInTerminalArguments, RunInTerminalResponse};
+use tether_dap::{ErrorResponse, IncomingRequest};
+use tether_process::{LAUNCH_ID, OutputPipes, PipedProcess, Process};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tracing::warn;
 
 use super::event_log::EventLog;
-use crate::dap::types::{RunInTerminalArguments, RunInTerminalResponse};
-use crate::dap::{ErrorResponse, IncomingRequest};
-use crate::error::Result;
-use crate::process::{self, LAUNCH_ID, OutputPipes, PipedProcess, Process};
 
 /// Runs the program, and responds; then reads its output to its end. The launch id identifies the session's processes.
 pub async fn run_in_terminal(request: IncomingRequest, event_log: Arc<EventLog>, launch_id: String) {
@@ -48,7 +48,7 @@ impl Drop for ReadersOnDrop {
 }
 
 fn spawn_program(arguments: &RunInTerminalArguments, launch_id: &str) -> Result<PipedProcess> {
-    let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
+    let mut env: BTreeMap<OsString, OsString> = tether_process::clean_environment::<&str, &str>([]);
     for (name, value) in &arguments.env {
         match value {
             Some(value) => env.insert(name.into(), value.into()),
@@ -61,7 +61,7 @@ fn spawn_program(arguments: &RunInTerminalArguments, launch_id: &str) -> Result<
     } else {
         arguments.args.iter().map(OsString::from).collect()
     };
-    process::spawn_piped(&argv, Path::new(&arguments.cwd), &env, false)
+    tether_process::spawn_piped(&argv, Path::new(&arguments.cwd), &env, false)
 }
 
 /// Logs output in the pieces in which it is read, cut at character boundaries.
@@ -85,8 +85,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::dap::{DapClient, DapConnection, DapIncoming, DapServer};
-    use crate::ring::RingQuery;
+    use tether_base::ring::RingQuery;
+    use tether_dap::{DapClient, DapConnection, DapIncoming, DapServer};
 
     #[tokio::test]
     async fn a_program_runs_with_its_environment_and_its_output_is_logged() {

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use tether_dap::DapClient;
+use tether_dap::types::{DapCapabilities, DataBreakpoint};
 use tokio::sync::watch;
 
-use crate::dap::DapClient;
-use crate::dap::types::{DapCapabilities, DataBreakpoint};
 use crate::debug::breakpoints::{BindingTable, BreakpointSpec};
 use crate::debug::inspect::stop_cache::StopCache;
 

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use tether_base::sync::lock;
+
 use crate::debug::source_file::read_source;
-use crate::sync::lock;
 
 /// Bytes of all remembered texts. A longer one is not remembered.
 const MAX_BYTES: usize = 16 << 20;

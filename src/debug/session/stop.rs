@@ -2,7 +2,7 @@
 //!
 //! Does not depend on sessions. <https://microsoft.github.io/debug-adapter-protocol/specification#Events_Stopped>
 
-use crate::dap::types::{DataChange, StoppedEvent};
+use tether_dap::types::{DataChange, StoppedEvent};
 
 /// The type of a stop, as the API names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,12 @@
 
 use std::path::Path;
 
+use tether_dap::DapClient;
+use tether_dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
+
 use super::requests::log_error;
 use super::stop::{StopKind, ThreadStop};
 use super::target_handle::TargetHandle;
-use crate::dap::DapClient;
-use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 use crate::debug::breakpoints::BreakpointSpec;
 use crate::debug::breakpoints::function_sync::PANIC_FUNCTION;
 
@@ -188,8 +189,8 @@ mod tests {
     use super::super::snapshot::TargetSnapshot;
     use super::super::target_handle::SessionShared;
     use super::*;
-    use crate::dap::types::StoppedEvent;
     use crate::debug::breakpoints::BreakpointStore;
+    use tether_dap::types::StoppedEvent;
 
     #[test]
     fn classes_match_by_their_last_name_and_in_texts() {

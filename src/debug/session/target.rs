@@ -13,6 +13,14 @@ use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use serde_json::Value;
+use tether_dap::types::{
+    AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
+    InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
+    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, ThreadEvent,
+    VIRTUAL_MACHINE,
+};
+use tether_dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
+use tether_process::Process;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
@@ -27,15 +35,7 @@ use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, Undecided, decide_with_requests, decide_without_requests};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use crate::adapters::{DetachHook, Quirks};
-use crate::dap::types::{
-    AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
-    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, ThreadEvent,
-    VIRTUAL_MACHINE,
-};
-use crate::dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
-use crate::process::Process;
 
 /// The reason of gdb's stop after an evaluation has called a function of the program: it is stopped where it was.
 const FUNCTION_CALL: &str = "function call";

@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tether_base::sync::lock;
+use tether_dap::types::DapCapabilities;
+use tether_dap::{DapClient, RawEvent};
 use tokio::sync::{OwnedMutexGuard, broadcast, watch};
 use tokio::time::{Instant, timeout};
 
@@ -17,10 +20,7 @@ use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot}
 use super::source_memory::SourceMemory;
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, step_target};
-use crate::dap::types::DapCapabilities;
-use crate::dap::{DapClient, RawEvent};
 use crate::debug::breakpoints::BreakpointStore;
-use crate::sync::lock;
 
 /// A pause between two scripts is shorter: reading the source map of a large one takes 0.4 s.
 const LOADING_PAUSE: Duration = Duration::from_secs(1);

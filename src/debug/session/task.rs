@@ -6,6 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_dap::types::{EmptyResponse, StartDebuggingArguments, ThreadsArguments};
+use tether_dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -21,8 +23,6 @@ use super::target::{TargetPlan, drive_target};
 use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
 use crate::adapters::{ChildListener, Connector, OpenedChild, UndebuggedChild, UndebuggedChildren};
-use crate::dap::types::{EmptyResponse, StartDebuggingArguments, ThreadsArguments};
-use crate::dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
 /// The targets of a session that are connected at one time; each has a descriptor.

@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use serde_json::json;
+use tether_base::error::ErrorKind;
+use tether_base::ring::RingQuery;
+use tether_dap::types::*;
+use tether_dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -19,12 +23,8 @@ use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
 use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
 use crate::adapters::{Connector, Quirks};
-use crate::dap::types::*;
-use crate::dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::inspect::{ScopedId, VariableParent};
-use crate::error::ErrorKind;
-use crate::ring::RingQuery;
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);

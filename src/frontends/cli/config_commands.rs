@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tether_base::display_text::{escape_json, escape_line};
+use tether_base::error::{ErrorContext, Result};
 
 use crate::config::{
     BuildOutput, BuildPlan, BuildStep, ConsentLine, StepCompletion, StepOrder, WindowConfig, init,
     trust::WorkspaceCommands,
 };
-use crate::display_text::{escape_json, escape_line};
-use crate::error::{ErrorContext, Result};
 
 /// What would run, as one object or as lines with their origin.
 pub fn effective_config(config: &WindowConfig, json: bool) -> Result<String> {

@@ -6,13 +6,15 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 
 use clap::ValueEnum;
+use tether_backend::ServeContext;
+use tether_base::error::{ErrorContext, Result};
+use tether_dap::DapConnection;
+use tether_java::serve_java;
+use tether_node::serve_node;
+use tether_process::accept_own_user;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-
-use crate::adapters::{ServeContext, accept_own_user, serve_java, serve_node};
-use crate::dap::DapConnection;
-use crate::error::{ErrorContext, Result};
 
 /// An adapter that runs in this process.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -46,7 +48,7 @@ pub async fn serve_adapter(adapter: OwnAdapter, listen: Option<u16>) -> Result<u
 }
 
 async fn serve(adapter: OwnAdapter, connection: DapConnection) {
-    let launch_id = format!("dap-{}-{}", std::process::id(), crate::clock::now_ms());
+    let launch_id = format!("dap-{}-{}", std::process::id(), tether_base::clock::now_ms());
     let context = ServeContext { launch_id, exit: watch::Sender::new(None) };
     match adapter {
         OwnAdapter::Java => serve_java(connection, context).await,

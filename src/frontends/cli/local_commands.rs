@@ -10,12 +10,12 @@ use clap::Subcommand;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::{Value, json};
+use tether_base::display_text::{escape_json, escape_line, escape_text};
+use tether_base::error::{Error, ErrorContext, Result};
+use tether_tools::{InstallOutcome, ToolState, ToolStatus};
 
-use crate::display_text::{escape_json, escape_line, escape_text};
 use crate::doctor::adapter_checks::{AdapterStatus, foreign_install_hint, list_adapters};
-use crate::error::{Error, ErrorContext, Result};
 use crate::frontends::doctor;
-use crate::tools::{self, InstallOutcome, ToolState, ToolStatus};
 
 // (No doc comment: clap would use it as the program's.)
 #[derive(Subcommand)]
@@ -86,7 +86,7 @@ fn print_lines(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = 
 }
 
 fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
-    let (rows, adapters) = (tools::list_tools()?, list_adapters(workspace)?);
+    let (rows, adapters) = (tether_tools::list_tools()?, list_adapters(workspace)?);
     if json {
         let object = json!({ "tools": rows.iter().map(tool_json).collect::<Vec<_>>(), "adapters": adapters });
         println!("{}", escape_json(&object.to_string()));
@@ -135,7 +135,7 @@ async fn install_tool(name: &str, json: bool) -> Result<()> {
     if let Some(how) = foreign_install_hint(name) {
         return Err(Error::usage(format!("cannot install {name}")).because("npm and pip do not have it").hint(how));
     }
-    let done = tools::install_tool(name, &|text| eprintln!("{}", escape_text(text))).await?;
+    let done = tether_tools::install_tool(name, &|text| eprintln!("{}", escape_text(text))).await?;
     if json {
         let installed = |outcome: &InstallOutcome| *outcome == InstallOutcome::Installed;
         let done: Vec<Value> = done

@@ -4,9 +4,9 @@
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use tether_base::error::{Error, Result};
 
 use crate::api::{OPERATIONS, Operation};
-use crate::error::{Error, Result};
 
 /// A subcommand with an operation for each of its own subcommands.
 struct SubcommandGroup {

@@ -7,12 +7,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use anstream::println;
+use tether_base::display_text::{escape_json, escape_line};
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
 use super::config_commands;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
 use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
-use crate::display_text::{escape_json, escape_line};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::connect::SupervisorPaths;
 
 /// What is to be trusted besides the programs of the workspace.

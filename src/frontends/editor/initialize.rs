@@ -8,13 +8,13 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_wire::rpc::{PARSE_ERROR, RpcError, read_single_params};
 use tokio::io::AsyncWrite;
 
 use super::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
 use crate::api::protocol::{ClientCapabilities, ClientRole, INITIALIZE, InitializeParams};
-use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, SupervisorStream, connect_stream};
-use crate::wire::rpc::{PARSE_ERROR, RpcError, read_single_params};
 
 /// A message before the connection is initialized.
 #[derive(Deserialize)]

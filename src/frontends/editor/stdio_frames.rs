@@ -5,13 +5,12 @@
 use bytes::Bytes;
 use futures_util::SinkExt;
 use serde_json::{Value, json};
+use tether_base::error::{Error, Result};
+use tether_wire::frames::{ContentLength, FrameError};
+use tether_wire::rpc::{PARSE_ERROR, RpcError};
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedWrite;
-
-use crate::error::{Error, Result};
-use crate::wire::frames::{ContentLength, FrameError};
-use crate::wire::rpc::{PARSE_ERROR, RpcError};
 
 /// The frames of stdin, read ahead.
 pub(super) type EditorInput = mpsc::Receiver<Result<Bytes, FrameError>>;

@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, SubscriptionFilter};
 use rmcp::service::ServiceError;
 use serde_json::Value;
+use tether_base::display_text::escape_text;
+use tether_base::sync::lock;
+use tether_wire::rpc::RpcIncoming;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
@@ -15,12 +18,9 @@ use crate::api::page::PageConsoleParams;
 use crate::api::protocol::{DEBUG_DID_CHANGE_STATE, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE};
 use crate::api::window::WindowStatusParams;
 use crate::api::{OperationGroup, OperationParams, debug, find_operation};
-use crate::display_text::escape_text;
 use crate::frontends::mcp::tool_names::name_tools;
 use crate::frontends::mcp::tools::escape_values;
 use crate::frontends::render;
-use crate::sync::lock;
-use crate::wire::rpc::RpcIncoming;
 
 /// One resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,10 +7,10 @@ use clap::builder::ValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
+use tether_base::error::{Error, ErrorData};
 
 use crate::api::debug::breakpoints::{BreakpointExportParams, BreakpointImportParams};
 use crate::api::{OPERATIONS, Operation, OperationParams};
-use crate::error::{Error, ErrorData};
 
 /// Operations that are no tools: files with breakpoints are exchanged by people, on the command line.
 const NOT_OFFERED: [&str; 2] = [BreakpointExportParams::METHOD, BreakpointImportParams::METHOD];

@@ -4,11 +4,11 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
+use tether_base::display_text::{escape_line, escape_text};
+use tether_base::error::Result;
 
 use super::tool_names::{error_with_tools, name_tools};
 use crate::api::Operation;
-use crate::display_text::{escape_line, escape_text};
-use crate::error::Result;
 use crate::frontends::render;
 
 /// The field of a result that holds an image.

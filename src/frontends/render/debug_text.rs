@@ -1,5 +1,7 @@
 //! Renders the results of debug operations: sessions, breakpoints, variables, output. Stops are in `stop_text`.
 
+use tether_base::display_text::{mark_breaks, mark_lines};
+
 use super::ResultText;
 use super::page_text::cursor_line;
 use super::stop_text::{
@@ -15,7 +17,6 @@ use crate::api::debug::results::{
     DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, ThreadStatus,
 };
 use crate::api::page;
-use crate::display_text::{mark_breaks, mark_lines};
 
 impl ResultText for FrameList {
     fn text(&self) -> String {

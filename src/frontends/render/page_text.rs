@@ -1,11 +1,12 @@
 //! Renders the results of page operations: snapshot, input, console, network.
 
+use tether_base::display_text::mark_breaks;
+
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use super::window_text::{refresh_text, stopped_text};
 use crate::api::page::{ConsoleEntries, NetworkEntries, NetworkEntry, PageLogCursor, PageSnapshotResult};
 use crate::api::page_input::PageInputResult;
-use crate::display_text::mark_breaks;
 
 impl ResultText for PageSnapshotResult {
     fn text(&self) -> String {

@@ -1,12 +1,13 @@
 //! Renders a stop and its snapshot: frames, locals, source, output.
 
+use tether_base::display_text::{mark_breaks, mark_lines};
+
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
     DebugSessionState, FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot,
     StopType, VariableEntry,
 };
-use crate::display_text::{mark_breaks, mark_lines};
 
 /// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;

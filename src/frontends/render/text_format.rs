@@ -2,9 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use crate::clock::now_ms;
-use crate::display_text::{escape_line, mark_breaks};
+use tether_base::clock::now_ms;
+use tether_base::display_text::{escape_line, mark_breaks};
 
 /// The result as its type; `None` when it does not parse.
 pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {

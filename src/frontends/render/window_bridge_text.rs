@@ -1,10 +1,11 @@
 //! Renders the results of the operations that the extension inside the window carries out.
 
+use tether_base::display_text::mark_breaks;
+
 use super::ResultText;
 use super::text_format::notes_text;
 use super::window_text::refresh_text;
 use crate::api::window_bridge::{OpenEditor, OutputChannel, WindowCommandResult, WindowOutputResult};
-use crate::display_text::mark_breaks;
 
 impl ResultText for WindowCommandResult {
     fn text(&self) -> String {

@@ -1,6 +1,7 @@
 //! Renders the results of window operations: status, changes, evaluation.
 
 use serde_json::Value;
+use tether_base::display_text::{mark_breaks, mark_lines};
 
 use super::ResultText;
 use super::stop_text::location_text;
@@ -11,7 +12,6 @@ use crate::api::window::{
     BuildReport, ChangedFile, ChangedFileKind, RefreshMethod, RefreshNotice, ReportedWindowState, TrackingDecision,
     WindowChanges, WindowExitReport, WindowStatus,
 };
-use crate::display_text::{mark_breaks, mark_lines};
 
 impl ResultText for PageImage {
     fn text(&self) -> String {

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::lock;
+use tether_process::LAUNCH_ID;
+use tether_wire::rpc::{CallError, RpcPeer};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::bounded_answer::bound_answer;
 use crate::api::protocol::{ClientRole, InitializeParams};
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, LAUNCH_ID};
-use crate::sync::lock;
-use crate::wire::rpc::{CallError, RpcPeer};
 
 /// One connection whose other end answers requests.
 pub struct ConnectedEditor {
@@ -109,7 +109,7 @@ impl ConnectedEditors {
 }
 
 fn read_launch_id(role: ClientRole, pid: u32) -> Option<String> {
-    let value = (role == ClientRole::WindowBridge).then(|| process::read_environment_value(pid, LAUNCH_ID));
+    let value = (role == ClientRole::WindowBridge).then(|| tether_process::read_environment_value(pid, LAUNCH_ID));
     value?.ok()??.into_string().ok()
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::wire::rpc::{RpcError, RpcIncoming, open_connection};
+    use tether_wire::rpc::{RpcError, RpcIncoming, open_connection};
 
     fn connect() -> (RpcPeer, RpcPeer, mpsc::Receiver<RpcIncoming>) {
         let (ours, theirs) = duplex(4096);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use tether_base::error::Result;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -13,7 +14,6 @@ use super::debugger_start::DebuggerStartResult;
 use super::loopback_listener::{LISTENER_LIFETIME, ListenerError, LoopbackListener};
 use crate::debug::SessionRegistry;
 use crate::debug::join::{SessionChoice, serve_tcp_editor};
-use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::handlers::debug::editor_session::choose_session;
 

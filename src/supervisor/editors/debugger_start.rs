@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tether_base::error::{Error, Result};
 use tracing::warn;
 
 use super::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
@@ -14,7 +15,6 @@ use super::relay::{RelayTarget, serve_relay};
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{BuildPlan, DotnetChoice, EditorInputs};
 use crate::debug::SessionRequest;
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::handlers::debug::launch_attach::{existing_path, program_request};
 use crate::supervisor::handlers::debug::launch_config::{self, ConfigOverrides};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -21,7 +22,6 @@ use super::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
 use super::relay::serve_relay;
 use super::session_table::EditorSession;
 use crate::api::protocol::{START_DEBUG_SESSION, TERMINATE_DEBUG_SESSION};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
 
 /// An editor may answer only once the program runs.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorKind, Result};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::Editors;
 use super::connected_editors::ConnectedEditor;
 use crate::api::protocol::HOST_STOP_SERVER;
-use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::window::{PublishedState, WindowPhase};
 

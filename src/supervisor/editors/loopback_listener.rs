@@ -15,8 +15,6 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
-use crate::process;
-
 /// How long an editor may take to connect.
 pub const LISTENER_LIFETIME: Duration = Duration::from_secs(30);
 /// Connections that wait to be accepted: one of us, and those of other users before it.
@@ -70,7 +68,7 @@ impl LoopbackListener {
         loop {
             let accepted = timeout_at(self.until, self.listener.accept()).await;
             let (stream, from) = accepted.map_err(|_| ListenerError::TimedOut)??;
-            if process::is_own_connection(from, self.address)? {
+            if tether_process::is_own_connection(from, self.address)? {
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorContext, Result};
 
 use super::debugger_join::join_debugger;
 use super::debugger_start::{read_editor_params, start_debugger};
@@ -14,7 +15,6 @@ use super::host_requests;
 use crate::api::protocol::{
     DEBUGGER_CLOSE, DEBUGGER_JOIN, DEBUGGER_OPEN, DEBUGGER_START, HOST_EXECUTE_COMMAND, HOST_RUN_TASK, HOST_STOP_SERVER,
 };
-use crate::error::{Error, ErrorContext, Result};
 use crate::supervisor::context::SupervisorContext;
 
 /// Every method that [`call_editor_method`] handles.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use tether_base::error::{Error, Result};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
@@ -21,12 +22,11 @@ use tracing::{info, warn};
 use super::loopback_listener::{LISTENER_LIFETIME, ListenerError, LoopbackListener};
 use super::relay_streams::relay_streams;
 use super::start_completion::StartCompletion;
-use crate::background_tasks::BackgroundTask;
 use crate::config::BuildPlan;
 use crate::debug::host::adapter_relay::{PreparedRelay, RelayedAdapter, start_failure_events};
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
-use crate::task_runner::BackgroundUser;
+use crate::tasks::background_tasks::BackgroundTask;
+use crate::tasks::task_runner::BackgroundUser;
 
 /// What an editor is to debug, resolved.
 pub struct RelayTarget {

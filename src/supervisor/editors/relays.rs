@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
+use tether_base::sync::{TaskSender, open_task_set};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-use crate::sync::{TaskSender, open_task_set};
 
 /// How long relays may take to stop their adapters when the supervisor exits.
 const END_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use tether_base::sync::lock;
 use tokio_util::sync::CancellationToken;
 
 use super::connected_editors::ConnectedEditor;
-use crate::sync::lock;
 
 /// One session in an editor.
 pub struct EditorSession {

@@ -7,11 +7,11 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
+use tether_wire::frames::ContentLength;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::codec::{Decoder, Encoder};
 
 use crate::debug::host::adapter_relay::AdapterStart;
-use crate::wire::frames::ContentLength;
 
 /// The arguments by which a request says itself what is to be debugged, of all adapters.
 const TARGET_NAMES: &[&str] = &[

@@ -3,6 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tether_base::error::Result;
+use tether_base::ring::{RingExtract, RingQuery};
+use tether_base::sync::lock;
+
 use super::page_actions::input_actions;
 use super::window::refresh_report;
 use super::window_stops::{PageWork, open_loaded_page, resume_hint, stopped_session, until_stopped};
@@ -12,11 +16,8 @@ use crate::api::page::{
     PageSnapshotParams, PageSnapshotResult,
 };
 use crate::api::page_input::{InputActionReport, PageInputParams, PageInputResult};
-use crate::error::Result;
-use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
-use crate::sync::lock;
 use crate::window::{PageResult, page};
 
 /// How long an expression may take when the caller does not say.

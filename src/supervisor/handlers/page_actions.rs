@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+
 use crate::api::page_input;
-use crate::error::{Error, Result};
 use crate::window::page;
 
 /// How long an action waits until it can be done, when the caller does not say.

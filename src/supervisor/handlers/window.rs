@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tether_base::error::Result;
+
 use super::window_stops::wait_for_extensions;
 use crate::api::window::{
     BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RefreshMethod, RefreshNotice, RefreshReport,
     ReportedWindowState, TrackingDecision, WindowChanges, WindowChangesParams, WindowExitReport, WindowResources,
     WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
-use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{

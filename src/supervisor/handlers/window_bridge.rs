@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tokio::time::timeout;
 
 use super::window::refresh_report;
@@ -13,7 +14,6 @@ use super::window_stops::until_stopped;
 use crate::api::OperationParams;
 use crate::api::protocol::ClientRole;
 use crate::api::window_bridge::{WindowCommandParams, WindowCommandResult, WindowOutputParams, WindowOutputResult};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::editors::connected_editors::ConnectedEditor;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -66,7 +66,7 @@ async fn find_bridge(context: &SupervisorContext) -> Result<Arc<ConnectedEditor>
         let is_bridge = |editor: &ConnectedEditor| editor.client.role == ClientRole::WindowBridge;
         connected.find_newest(|editor| is_bridge(editor) && editor.launch_id.as_deref() == Some(&session.launch_id))
     };
-    let age = crate::clock::now_ms().saturating_sub(session.debug_window_started_at);
+    let age = tether_base::clock::now_ms().saturating_sub(session.debug_window_started_at);
     let deadline = CONNECT_TIMEOUT.saturating_sub(Duration::from_millis(age));
     let cause = tokio::select! {
         biased;

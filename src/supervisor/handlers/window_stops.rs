@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+
 use super::debug::convert;
 use crate::api::debug::results::StoppedSession;
 use crate::debug::{ManagedSession, RunState};
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::OperationCall;
 use crate::window::FreshPage;

@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::lock;
+use tether_cdp::Endpoint;
+use tether_process::{DetachedCommand, LAUNCH_ID, Process};
 use tracing::debug;
 
-use crate::cdp::Endpoint;
-use crate::clock::now_ms;
 use crate::config::{WindowSettings, resolve_program};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
-use crate::sync::lock;
-use crate::tools;
 use crate::window::identity::IdentityError;
 use crate::window::launch_id::{output_file_of, scratch_dir_of};
 use crate::window::page::{PageConnection, PageHistory};
@@ -61,7 +60,7 @@ impl WindowLaunchPlan {
 
     /// The first of these programs on the PATH of the launched programs.
     pub fn find_on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        tools::find_on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
+        tether_tools::find_on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
     }
 
     /// The program of a setting: a path, or a name in `node_modules/.bin` or on the PATH of the launched programs.
@@ -133,7 +132,7 @@ pub struct LaunchAttempt<'a> {
 impl<'a> LaunchAttempt<'a> {
     /// Creates the folders of a launch. `progress` receives the current step.
     pub fn start(plan: &'a WindowLaunchPlan, progress: &'a (dyn Fn(&str) + Send + Sync)) -> Result<Self> {
-        let boot_id = process::read_boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
+        let boot_id = tether_process::read_boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
         create_private_dir(&plan.state_dir)?;
         let scratch = scratch_dir_of(&plan.state_dir, &plan.launch_id);
         create_private_dir(&scratch)?;
@@ -180,7 +179,7 @@ impl<'a> LaunchAttempt<'a> {
 
     /// Starts a program of this launch in the workspace, or in the folder of the `cwd` setting.
     pub fn spawn(&self, name: &str, argv: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<StartedProgram<'_>> {
-        let process = process::spawn_detached(&DetachedCommand {
+        let process = tether_process::spawn_detached(&DetachedCommand {
             argv: argv.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             cwd: self.plan.working_folder(),
             env: self.plan.environment(),
@@ -192,7 +191,7 @@ impl<'a> LaunchAttempt<'a> {
 
     /// Waits for a line in the output of this launch, and returns what `parse` makes of it.
     pub async fn wait_for_line(&self, parse: fn(&str) -> Option<u16>) -> Result<u16> {
-        let found = process::wait_for_line(&self.output, 0, parse).await;
+        let found = tether_process::wait_for_line(&self.output, 0, parse).await;
         found.doing(|| format!("cannot read {}", self.output.display()))
     }
 
@@ -216,7 +215,7 @@ impl Drop for LaunchAttempt<'_> {
     fn drop(&mut self) {
         if !self.completed {
             // First, while the children of the started processes are still their own.
-            process::kill_launch(&self.plan.launch_id);
+            tether_process::kill_launch(&self.plan.launch_id);
             // By process group too: a process that has just been started has no environment in /proc yet.
             for process in lock(&self.started).iter() {
                 process.signal_group(Signal::KILL);
@@ -229,7 +228,7 @@ impl Drop for LaunchAttempt<'_> {
 
 /// The environment of the programs of a window with these settings, without the launch id.
 pub fn environment_of(settings: &WindowSettings) -> BTreeMap<OsString, OsString> {
-    process::clean_environment(settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    tether_process::clean_environment(settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 /// Repeats what a browser that is still busy with its start did not respond to in time; the launch's deadline ends it.

@@ -9,15 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tether_base::bounded_file::{self, Links};
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tokio::time::timeout;
 
 use super::attempt::{
     LaunchAttempt, LaunchedWindow, OldWindowClosed, StartedProgram, WindowLaunchPlan, create_private_dir,
     flag_with_path,
 };
-use crate::bounded_file::{self, Links};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process;
 use crate::window::page::{ExpressionResult, PageConnection, await_expression, navigate_page};
 
 /// The names of Chromium browsers on PATH, in the order of preference.
@@ -213,7 +212,7 @@ fn profile_owner(profile: &Path) -> Option<u32> {
     let (host, pid) = target.to_str()?.rsplit_once('-')?;
     let here = rustix::system::uname().nodename().to_str().is_ok_and(|name| name == host);
     let pid: u32 = pid.parse().ok().filter(|_| here)?;
-    process::read_facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
+    tether_process::read_facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
 }
 
 fn command_line(
@@ -271,7 +270,7 @@ pub(super) fn remove_stale_file(file: &Path) -> io::Result<()> {
 /// Waits for the port in the port file of a profile.
 pub(super) async fn wait_for_port_file(profile: &Path) -> Result<u16> {
     let file = profile.join(PORT_FILE);
-    let found = process::watch_until(profile, || read_port(&file)).await;
+    let found = tether_process::watch_until(profile, || read_port(&file)).await;
     found.doing(|| format!("cannot watch {}", profile.display()))
 }
 

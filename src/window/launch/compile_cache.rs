@@ -8,8 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{ErrorContext, Result};
+
 use super::attempt::create_private_dir;
-use crate::error::{ErrorContext, Result};
 
 /// Above this size, it is begun anew: bundles whose names change with each build would fill it.
 const MAX_BYTES: u64 = 256 << 20;

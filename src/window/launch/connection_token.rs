@@ -9,9 +9,10 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::cdp::types::CookieParam;
-use crate::clock::now_ms;
-use crate::error::{ErrorContext, Result};
+use tether_base::clock::now_ms;
+use tether_base::error::{ErrorContext, Result};
+use tether_cdp::types::CookieParam;
+
 use crate::window::launch_id::new_random_id;
 
 /// The cookie in which the workbench and the server expect the token.

@@ -4,9 +4,10 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
+use tether_base::error::{Error, ErrorContext, Result};
+
 use super::attempt::{LaunchAttempt, LaunchedWindow, WindowLaunchPlan, untrusted_port_error};
 use super::readiness::wait_for_listener;
-use crate::error::{Error, ErrorContext, Result};
 use crate::window::identity::verify_tree_port;
 
 const PLACEHOLDER: &str = "${cdpPort}";

@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::run_blocking;
+use tether_cdp::Endpoint;
+use tether_process::Process;
 use tokio::time::timeout;
 
 use super::attempt::{
@@ -28,12 +32,7 @@ use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
 use super::readiness::wait_for_listener;
 use super::web_extension_host::wait_for_title;
-use crate::cdp::Endpoint;
 use crate::config::{WEB_WORKER_KIND, WindowSettings, prepare_user_settings};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, Process};
-use crate::sync::run_blocking;
-use crate::tools;
 use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
 use crate::window::page::PageConnection;
 
@@ -76,8 +75,9 @@ pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Resul
     attempt.report_progress("starting VS Code");
     let started = attempt.spawn("VS Code", command_line(&launcher, &profile, inspector, &args))?;
     let kill_on_error = KillProfileUsers { profile: &profile };
-    let running =
-        || [process::find_launch_processes(&attempt.plan.launch_id).unwrap_or_default(), profile.users()].concat();
+    let running = || {
+        [tether_process::find_launch_processes(&attempt.plan.launch_id).unwrap_or_default(), profile.users()].concat()
+    };
     let ready = wait_for_port_file(&profile.user);
     let waiting = started.wait_for_launched(running, "opened its debugging port", ready).await;
     let port = waiting.map_err(|error| append_vscode_log(error, &profile.user))?;
@@ -101,7 +101,7 @@ pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Optio
     let environment = environment_of(settings);
     let setting = settings.vscode.as_deref().map(|path| workspace.join(path));
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    let launcher = tools::desktop_vscode::find_launcher(setting.as_deref(), path)?;
+    let launcher = tether_tools::desktop_vscode::find_launcher(setting.as_deref(), path)?;
     (!settings.headless && has_display(&environment)).then_some(launcher)
 }
 
@@ -115,10 +115,10 @@ pub(super) fn find_launcher(plan: &WindowLaunchPlan) -> Result<PathBuf> {
             .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in VS Code in a browser")
             .hint("`tether adapters install code-server` installs what that needs")
     };
-    let launcher = tools::desktop_vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str));
+    let launcher = tether_tools::desktop_vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str));
     let launcher = launcher.ok_or_else(|| {
         let error = Error::new(ErrorKind::MissingTool, "cannot find a desktop VS Code");
-        let products = tools::desktop_vscode::describe_products();
+        let products = tether_tools::desktop_vscode::describe_products();
         web(match &setting {
             Some(setting) => error
                 .because(format!("{} is not a program", setting.display()))
@@ -174,7 +174,7 @@ impl VsCodeProfile {
     /// The processes with this user data folder on their command line.
     fn users(&self) -> Vec<Process> {
         let joined = flag_with_path("--user-data-dir=", &self.user);
-        process::find_by_argument(&[&joined, self.user.as_os_str()]).unwrap_or_default()
+        tether_process::find_by_argument(&[&joined, self.user.as_os_str()]).unwrap_or_default()
     }
 }
 
@@ -188,7 +188,8 @@ impl Drop for KillProfileUsers<'_> {
     fn drop(&mut self) {
         let users = self.profile.users();
         // Its helper processes overwrite their command lines: found as descendants while it runs.
-        let below = users.iter().filter_map(|process| process::list_tree(process).ok()).flatten().collect::<Vec<_>>();
+        let below =
+            users.iter().filter_map(|process| tether_process::list_tree(process).ok()).flatten().collect::<Vec<_>>();
         for process in users.iter().chain(&below) {
             let _ = process.signal(Signal::KILL);
         }
@@ -215,9 +216,9 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: 
 /// command line.
 fn find_main_process(launch_id: &str, started: &Process, port: u16, user: &Path) -> Result<Process> {
     let doing = || "cannot find the process of the launched VS Code".to_owned();
-    let candidates = process::find_launch_processes(launch_id).doing(doing)?;
+    let candidates = tether_process::find_launch_processes(launch_id).doing(doing)?;
     let pids: Vec<u32> = candidates.iter().map(Process::pid).collect();
-    let owner = process::find_listener_among(port, &pids).doing(doing)?;
+    let owner = tether_process::find_listener_among(port, &pids).doing(doing)?;
     let Some(owner) = owner else {
         let reason = verify_launch_port(launch_id, port).err();
         let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
@@ -225,7 +226,7 @@ fn find_main_process(launch_id: &str, started: &Process, port: u16, user: &Path)
             "a launcher that changes the environment (flatpak, a wrapper) hides it: set `vscode` to the real one",
         ));
     };
-    let data = process::read_arguments(owner).doing(doing)?;
+    let data = tether_process::read_arguments(owner).doing(doing)?;
     if !names_user_data(&data, user) {
         return Err(Error::other(doing())
             .because(format!("process {owner} owns its port {port}, but runs with another user data folder")));
@@ -281,7 +282,7 @@ async fn wait_for_workbench(
 fn append_vscode_log(error: Error, user: &Path) -> Error {
     let runs = std::fs::read_dir(user.join("logs")).into_iter().flatten().flatten();
     let newest = runs.map(|run| run.path().join("main.log")).filter(|log| log.is_file()).max();
-    match newest.and_then(|log| process::read_tail(&log, LOG_LINES).ok()).filter(|tail| !tail.is_empty()) {
+    match newest.and_then(|log| tether_process::read_tail(&log, LOG_LINES).ok()).filter(|tail| !tail.is_empty()) {
         Some(tail) => Error { hints: error.hints, ..Error::new(error.kind, error.doing) }.because(format!(
             "{}\nits log ends with:\n{tail}",
             error.source.map(|source| source.to_string()).unwrap_or_default()

@@ -4,8 +4,9 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{ErrorContext, Result};
+
 use super::attempt::create_private_dir;
-use crate::error::{ErrorContext, Result};
 
 /// The folder with links, in that of the launch.
 const FOLDER: &str = "extensions";

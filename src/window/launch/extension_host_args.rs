@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{Error, ErrorContext, Result};
+
 use super::attempt::WindowLaunchPlan;
 use super::extension_manifest::runs_in_web_worker;
 use crate::config::WEB_WORKER_KIND;
-use crate::error::{Error, ErrorContext, Result};
 
 /// VS Code's flag; may be repeated.
 const FLAG: &str = "--extensionDevelopmentPath";

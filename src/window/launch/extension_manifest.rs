@@ -5,8 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-
-use crate::bounded_file::{self, Links};
+use tether_base::bounded_file::{self, Links};
 
 /// In bytes.
 const MAX_MANIFEST: u64 = 4 << 20;

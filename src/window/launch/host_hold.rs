@@ -21,8 +21,8 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::error::{ErrorContext, Result};
-use crate::process;
+use tether_base::error::{ErrorContext, Result};
+
 use crate::window::launch_id::scratch_dir_of;
 
 const HOOK: &str = include_str!("host_hold.cjs");
@@ -86,7 +86,7 @@ impl HostHold {
     /// Resolves when the host waits.
     pub async fn wait_until_held(&self, pid: u32) -> io::Result<()> {
         let file = self.file_of(pid);
-        process::watch_until(&self.folder, || Ok(file.exists().then_some(()))).await
+        tether_process::watch_until(&self.folder, || Ok(file.exists().then_some(()))).await
     }
 
     fn file_of(&self, pid: u32) -> PathBuf {
@@ -98,7 +98,7 @@ impl HostHold {
     pub fn read_start(&self, pid: u32) -> io::Result<u64> {
         let taken = fs::read_to_string(self.folder.join(format!("taken-{pid}")));
         let taken = taken.ok().and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
-        Ok(process::read_facts(pid)?.start_ticks.max(taken))
+        Ok(tether_process::read_facts(pid)?.start_ticks.max(taken))
     }
 
     /// Lets all hosts go on. Returns whether this one has waited until now: it has run nothing of an extension yet.
@@ -141,7 +141,7 @@ mod tests {
         let (hold, pid) = (HostHold::of_launch(state.path(), "abcdefgh"), std::process::id());
         hold.install(state.path(), false).unwrap();
         assert!(!hold.folder.join("spare.cjs").exists());
-        let start = process::read_facts(pid).unwrap().start_ticks;
+        let start = tether_process::read_facts(pid).unwrap().start_ticks;
         for (taken, counts) in [(start + 7, start + 7), (start - 7, start)] {
             fs::write(hold.folder.join(format!("taken-{pid}")), taken.to_string()).unwrap();
             assert_eq!(hold.read_start(pid).unwrap(), counts);

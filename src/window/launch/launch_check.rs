@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_process::Process;
 
 use super::attempt::WindowLaunchPlan;
 use super::browser::{self, EMPTY_PAGE, find_browser};
@@ -15,9 +17,6 @@ use super::missing_kind;
 use super::node::{find_node, find_script, fixed_inspector_port};
 use super::web_extension_host::find_server_programs;
 use crate::config::WindowKind;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Process};
-use crate::tools;
 use crate::window::identity::verify_tree_port;
 
 /// Errors: the launch would fail. `old` is the main process of the window that ends before it, whose port is free then. Reads
@@ -77,11 +76,11 @@ fn check_command(plan: &WindowLaunchPlan, program: &str) -> Result<()> {
     let environment = plan.environment();
     let path = environment.get(OsStr::new("PATH")).map(std::ffi::OsString::as_os_str);
     let is_there = match program.contains('/') {
-        true => tools::is_program(&plan.working_folder().join(program)),
+        true => tether_tools::is_program(&plan.working_folder().join(program)),
         // Without a PATH, the system has one of its own; where it is relative, only the system knows.
         false => {
             path.is_none_or(|path| std::env::split_paths(path).any(|folder| !folder.is_absolute()))
-                || tools::find_on_path(&[program], path).is_some()
+                || tether_tools::find_on_path(&[program], path).is_some()
         }
     };
     if is_there {
@@ -93,12 +92,12 @@ fn check_command(plan: &WindowLaunchPlan, program: &str) -> Result<()> {
 }
 
 fn check_port(port: u16, old: Option<&Process>) -> Result<()> {
-    let is_taken = process::is_listened_on(port).unwrap_or_default();
+    let is_taken = tether_process::is_listened_on(port).unwrap_or_default();
     if !is_taken || old.is_some_and(|old| verify_tree_port(old, port).is_ok()) {
         return Ok(());
     }
-    let pid = process::list_listeners(port).unwrap_or_default().first().copied();
-    let by = pid.map(|pid| format!("by process {pid} ({})", process::read_name(pid).unwrap_or_default()));
+    let pid = tether_process::list_listeners(port).unwrap_or_default().first().copied();
+    let by = pid.map(|pid| format!("by process {pid} ({})", tether_process::read_name(pid).unwrap_or_default()));
     Err(Error::other(format!("cannot open the inspector on port {port}"))
         .because(format!("the port is in use {}", by.unwrap_or_else(|| "by another user's process".to_owned())))
         .hint("end that program, or remove `--inspect` from `runtimeArgs`: tether then chooses the port itself"))

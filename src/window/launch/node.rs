@@ -8,15 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_cdp::events::ScriptParsed;
+use tether_cdp::{CdpClient, CdpEvent, Endpoint, EventSubscription, types};
 use tokio::time::timeout;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, OldWindowClosed, WindowLaunchPlan, flag_with_path};
 use super::readiness::parse_inspector_port;
-use crate::cdp::events::ScriptParsed;
-use crate::cdp::types;
-use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process;
 
 /// How long the first turn of the script is waited for; the window counts as ready after this time.
 const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -81,7 +79,7 @@ impl FirstTurn {
         let options = environment.get(OsStr::new("NODE_OPTIONS")).map(|options| options.to_string_lossy().into_owned());
         let flags = &attempt.plan.settings.runtime_args;
         let is_restricted = flags.iter().chain(&options).any(|flag| flag.contains("permission"));
-        if !process::is_node_program(node) || is_restricted {
+        if !tether_process::is_node_program(node) || is_restricted {
             return Ok(None);
         }
         let has_other_port = flags.iter().any(|flag| flag.starts_with("--inspect"));
@@ -125,7 +123,7 @@ impl FirstTurn {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             metadata => metadata.map(|_| Some(())),
         };
-        let over = timeout(FIRST_TURN_TIMEOUT, process::watch_until(&self.folder, exists)).await;
+        let over = timeout(FIRST_TURN_TIMEOUT, tether_process::watch_until(&self.folder, exists)).await;
         over.unwrap_or(Ok(())).doing(|| format!("cannot observe {}", file.display()))
     }
 }
@@ -139,7 +137,7 @@ impl FirstTurn {
 async fn wait_for_first_turn(endpoint: &Endpoint) -> Result<()> {
     let doing = || "cannot observe whether node runs its script".to_owned();
     let (client, connection) =
-        cdp::open_connection(endpoint.port, &endpoint.path, FIRST_TURN_TIMEOUT).await.doing(doing)?;
+        tether_cdp::open_connection(endpoint.port, &endpoint.path, FIRST_TURN_TIMEOUT).await.doing(doing)?;
     let turn = async {
         let mut events = client.subscribe();
         client.send(None, &types::EnableDebugger {}).await?;
@@ -155,7 +153,7 @@ async fn wait_for_first_turn(endpoint: &Endpoint) -> Result<()> {
     tokio::pin!(connection);
     let over = tokio::select! {
         over = timeout(FIRST_TURN_TIMEOUT, turn) => over.unwrap_or(Ok(())),
-        reason = &mut connection => Err(cdp::CdpError::Closed(reason)),
+        reason = &mut connection => Err(tether_cdp::CdpError::Closed(reason)),
     };
     if !client.is_closed() {
         client.close();
@@ -168,13 +166,13 @@ async fn wait_for_event(
     client: &CdpClient,
     events: &mut EventSubscription,
     matches: impl Fn(&CdpEvent) -> bool,
-) -> Result<(), cdp::CdpError> {
+) -> Result<(), tether_cdp::CdpError> {
     while let Some(event) = events.next().await {
         if event.is_ok_and(|event| matches(&event)) {
             return Ok(());
         }
     }
-    Err(cdp::CdpError::Closed(client.wait_closed().await))
+    Err(tether_cdp::CdpError::Closed(client.wait_closed().await))
 }
 
 /// V8 runs this in the middle of the script; its immediate runs at the script's first wait.

@@ -5,13 +5,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::run_blocking;
+use tether_cdp::Endpoint;
+use tether_process::{Process, ProcessExit};
 use tokio::time::timeout;
 
 use super::attempt::{StartedProgram, untrusted_port_error};
-use crate::cdp::{self, Endpoint};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, Process, ProcessExit};
-use crate::sync::run_blocking;
 use crate::window::identity::verify_tree_port;
 use crate::window::token_redaction::redact_connection_tokens;
 
@@ -105,7 +105,7 @@ async fn wait_for_last_exit(running: impl Fn() -> Vec<Process>) {
 }
 
 fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
-    let tail = redact_connection_tokens(process::read_tail(output, TAIL_LINES).unwrap_or_default());
+    let tail = redact_connection_tokens(tether_process::read_tail(output, TAIL_LINES).unwrap_or_default());
     let cause = if tail.is_empty() {
         format!("{cause}, without any output")
     } else {
@@ -119,8 +119,8 @@ pub async fn discover_owned_endpoint(process: &Process, port: u16) -> Result<End
     let owner = process.clone();
     run_blocking(move || verify_tree_port(&owner, port)).await.map_err(untrusted_port_error)?;
     loop {
-        match cdp::discover_endpoint(port).await {
-            Err(cdp::CdpError::TimedOut { .. }) => {} // bounded by the caller's deadline
+        match tether_cdp::discover_endpoint(port).await {
+            Err(tether_cdp::CdpError::TimedOut { .. }) => {} // bounded by the caller's deadline
             found => {
                 let doing = || format!("the launched program does not respond on its debugging port {port}");
                 return found.doing(doing);
@@ -138,13 +138,13 @@ pub async fn wait_for_listener(
     let mut pause = MIN_POLL_INTERVAL;
     loop {
         let check_owner = check_owner.clone();
-        let check = move || match process::is_listened_on(port).unwrap_or(false) {
+        let check = move || match tether_process::is_listened_on(port).unwrap_or(false) {
             true => check_owner(port).map(|()| true),
             false => Ok(false),
         };
         if run_blocking(check).await? {
             // It may listen before it responds.
-            if let Ok(endpoint) = cdp::discover_endpoint(port).await {
+            if let Ok(endpoint) = tether_cdp::discover_endpoint(port).await {
                 return Ok(endpoint);
             }
         }

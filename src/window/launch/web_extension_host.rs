@@ -16,6 +16,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_cdp::Endpoint;
+use tether_cdp::types::CookieParam;
+use tether_process::Process;
+
 use super::attempt::{
     LaunchAttempt, LaunchedWindow, WindowLaunchPlan, create_private_dir, flag_with_path, repeat_while_busy,
 };
@@ -28,12 +33,7 @@ use super::extension_host_args::ExtensionHostArgs;
 use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
 use super::workbench_cache::WorkbenchCache;
-use crate::cdp::Endpoint;
-use crate::cdp::types::CookieParam;
 use crate::config::{RefreshSetting, WindowKind, prepare_user_settings};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::Process;
-use crate::tools;
 use crate::window::page::{
     ExpressionResult, PageConnection, await_expression, install_workbench_script, navigate_page, set_cookie,
 };
@@ -78,9 +78,9 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
 pub(super) fn find_server_programs(plan: &WindowLaunchPlan) -> Result<[PathBuf; 2]> {
     let find = |setting: &Option<PathBuf>, tool: &str| match setting {
         Some(path) => Some(plan.resolve_path(path)),
-        None => tools::entry_path(tool).ok(),
+        None => tether_tools::entry_path(tool).ok(),
     };
-    let node = find(&plan.settings.node, "node24").filter(|node| tools::is_program(node));
+    let node = find(&plan.settings.node, "node24").filter(|node| tether_tools::is_program(node));
     let node = node.ok_or_else(|| missing_tool("Node 24", "node"))?;
     let code_server = find(&plan.settings.code_server, "code-server");
     let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
@@ -89,7 +89,7 @@ pub(super) fn find_server_programs(plan: &WindowLaunchPlan) -> Result<[PathBuf; 
 }
 
 fn missing_tool(tool: &str, setting: &str) -> Error {
-    let place = tools::tools_folder().unwrap_or_default();
+    let place = tether_tools::tools_folder().unwrap_or_default();
     Error::new(ErrorKind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
         .hint("`tether adapters install code-server` installs it there")

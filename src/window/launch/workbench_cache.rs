@@ -17,11 +17,11 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{ErrorContext, Result};
 use tracing::debug;
 
 use super::attempt::{create_private_dir, flag_with_path};
 use super::browser::KindFlags;
-use crate::error::{ErrorContext, Result};
 
 /// The browser keeps its cache below this size, in bytes. A workbench takes about 60 MB.
 const MAX_BYTES: u64 = 256 << 20;

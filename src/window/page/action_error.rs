@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorKind};
+
 use super::element_refs::stale_ref_error;
 use super::injected_script::ElementCheck;
 use super::page_error::PageError;
-use crate::error::{Error, ErrorKind};
 
 /// Why an action failed.
 pub enum ActionError {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::cdp::CdpEvent;
-use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
-use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
-use crate::clipped_text::clip_bytes;
-use crate::ring::RingEntry;
+use tether_base::clipped_text::clip_bytes;
+use tether_base::ring::RingEntry;
+use tether_cdp::CdpEvent;
+use tether_cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
+use tether_cdp::types::{ObjectPreview, RemoteObject, StackTrace};
+
 use crate::window::token_redaction::redact_connection_tokens;
 
 const MAX_TEXT_BYTES: usize = 4096;

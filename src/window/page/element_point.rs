@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use tether_base::error::Result;
+use tether_cdp::types::GetLayoutMetrics;
 use tokio::time::Instant;
 
 use super::action_error::ActionError;
@@ -12,8 +14,6 @@ use super::injected_script::{ElementCheck, call_script};
 use super::input_action::ActionTarget;
 use super::page_client::{EVENT_TIMEOUT, PageClient, PageSession};
 use super::page_error::PageError;
-use crate::cdp::types::GetLayoutMetrics;
-use crate::error::Result;
 
 /// How long the script of an enclosing frame may take to convert a point.
 const CONVERT_TIMEOUT: Duration = Duration::from_secs(2);

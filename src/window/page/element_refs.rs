@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use crate::error::{Error, ErrorKind};
-use crate::sync::lock;
+use tether_base::error::{Error, ErrorKind};
+use tether_base::sync::lock;
 
 /// Refs kept at the same time; beyond that the oldest become stale.
 const MAX_REFS: usize = 50_000;

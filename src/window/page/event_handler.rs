@@ -3,17 +3,18 @@
 //! Runs in the reader of the connection, so it never blocks. What needs a command to the browser is queued as a
 //! [`FollowUp`].
 
+use tether_base::clipped_text::first_chars;
+use tether_base::clock::monotonic_ms;
+use tether_cdp::CdpEvent;
+use tether_cdp::events::{
+    AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
+    FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
+};
+
 use super::console::ConsoleSource;
 use super::page_state::{FollowUp, PageState};
 use super::server_updates::ServerUpdate;
 use super::targets::{AttachedTarget, PageNotice};
-use crate::cdp::CdpEvent;
-use crate::cdp::events::{
-    AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
-    FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
-};
-use crate::clipped_text::first_chars;
-use crate::clock::monotonic_ms;
 
 /// Handles one event.
 pub fn handle_event(event: &CdpEvent, state: &PageState) {

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_cdp::CdpError;
+use tether_cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, ReleaseObjectGroup};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::page_client::{OBJECT_GROUP, PageClient, noop_evaluation};
 use super::page_error::PageError;
-use crate::cdp::CdpError;
-use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, ReleaseObjectGroup};
-use crate::error::{Error, ErrorKind, Result};
 
 /// Added to the caller's timeout, so that V8 can report that it has terminated the script.
 const REPORT_TIME: Duration = Duration::from_millis(250);

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_cdp::{CdpClient, CdpError, CdpEvent};
+use tether_process::Process;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
@@ -17,8 +19,6 @@ use super::console::ConsoleSource;
 use super::extension_registration::{ExtensionState, install_registration_script, is_finished, parse_report};
 use super::history::PageHistory;
 use super::page_client::enable_node_runtime;
-use crate::cdp::{self, CdpClient, CdpError, CdpEvent};
-use crate::process::{self, Process};
 use crate::window::identity::{IdentityError, find_launch_listener};
 use crate::window::launch::parse_inspector_port;
 
@@ -100,7 +100,7 @@ async fn record_over_restarts(
         let listens_again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspector.port);
         tokio::select! {
             _ = stopped.changed() => return,
-            found = process::wait_for_line(&inspector.output, from, listens_again) => {
+            found = tether_process::wait_for_line(&inspector.output, from, listens_again) => {
                 if found.is_err() {
                     return;
                 }
@@ -161,7 +161,7 @@ async fn record_until_closed(
     let ExtensionHostInspector { port, launch_id, .. } = inspector.clone();
     let find = move || Ok::<_, IdentityError>(Process::open(find_launch_listener(&launch_id, port)?)?);
     let host = tokio::task::spawn_blocking(find).await??;
-    let endpoint = cdp::discover_endpoint(port).await?;
+    let endpoint = tether_cdp::discover_endpoint(port).await?;
     let (recorder, cutoffs) = (Arc::clone(history), history.replay_cutoffs());
     let handler = Box::new(move |event: &CdpEvent| {
         if event.method.starts_with("Runtime.") {
@@ -169,7 +169,7 @@ async fn record_until_closed(
         }
     });
     let (client, connection) =
-        cdp::open_connection_with_handler(port, &endpoint.path, CONNECT_TIMEOUT, handler).await?;
+        tether_cdp::open_connection_with_handler(port, &endpoint.path, CONNECT_TIMEOUT, handler).await?;
     tokio::pin!(connection);
     let result = tokio::select! {
         _ = &mut connection => return Ok(host),

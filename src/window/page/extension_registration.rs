@@ -12,12 +12,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tether_base::clipped_text::clip_chars;
+use tether_cdp::events::{BindingCalled, ScriptParsed};
+use tether_cdp::types::{AddBinding, DisableDebugger, EnableDebugger, Evaluate};
+use tether_cdp::{CdpClient, CdpError, CdpEvent, EventSubscription};
 use tokio::time::Instant;
-
-use crate::cdp::events::{BindingCalled, ScriptParsed};
-use crate::cdp::types::{AddBinding, DisableDebugger, EnableDebugger, Evaluate};
-use crate::cdp::{CdpClient, CdpError, CdpEvent, EventSubscription};
-use crate::clipped_text::clip_chars;
 
 const SCRIPT: &str = include_str!("extension_registration.js");
 /// The id of our own extension, in lower case: the bridge of a window.

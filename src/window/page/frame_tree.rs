@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tether_cdp::CdpError;
+use tether_cdp::types::{self, FrameInfo, FrameTree};
 
 use super::element_refs::DocumentContext;
 use super::injected_script::install_script;
 use super::page_client::{PageClient, PageSession, noop_evaluation};
 use super::page_error::PageError;
 use super::targets::ScriptedFrame;
-use crate::cdp::CdpError;
-use crate::cdp::types::{self, FrameInfo, FrameTree};
 
 /// The name of the isolated worlds.
 const WORLD_NAME: &str = "devtether";

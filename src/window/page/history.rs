@@ -6,15 +6,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use tether_base::clock::now_ms;
+use tether_base::ring::{Ring, RingExtract, RingLimits, RingQuery};
+use tether_base::sync::lock;
+use tether_cdp::CdpEvent;
 use tokio::sync::watch;
 
 use super::console::{ConsoleMessage, ConsoleSource, page_event_message, parse_console_event};
 use super::element_refs::RefCounter;
 use super::network::{NetworkLog, RecordedRequest};
-use crate::cdp::CdpEvent;
-use crate::clock::now_ms;
-use crate::ring::{Ring, RingExtract, RingLimits, RingQuery};
-use crate::sync::lock;
 
 /// Capacity of the console.
 const CONSOLE_LIMITS: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };

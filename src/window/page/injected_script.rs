@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tether_cdp::{CdpError, types::Evaluate};
 
 use super::element_refs::DocumentContext;
 use super::page_client::PageClient;
 use super::page_error::PageError;
-use crate::cdp::{CdpError, types::Evaluate};
 
 const SCRIPT: &str = include_str!("injected_script.js");
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::clipped_text::first_chars;
+use tether_base::clipped_text::first_chars;
 
 /// One action of a batch.
 #[derive(Clone, Debug)]

@@ -8,6 +8,8 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+use tether_cdp::types::{DispatchKeyEvent, InsertText, SetFocusEmulationEnabled};
 use tokio::time::Instant;
 
 use super::action_error::{ActionError, unknown_key};
@@ -20,8 +22,6 @@ use super::page_client::{EVENT_TIMEOUT, PageClient, PageSession};
 use super::page_error::PageError;
 use super::page_snapshot::{PageSnapshot, SnapshotRequest, snapshot_page, take_snapshot};
 use super::wait_condition::wait_until_settled;
-use crate::cdp::types::{DispatchKeyEvent, InsertText, SetFocusEmulationEnabled};
-use crate::error::{Error, Result};
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// Maximum wait for a page that changes constantly to settle after an action.

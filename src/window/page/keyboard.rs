@@ -2,7 +2,7 @@
 //!
 //! Keys are named as in the DOM (`key`): <https://www.w3.org/TR/uievents-key/>. Chromium expects Windows key codes.
 
-use crate::cdp::types::DispatchKeyEvent;
+use tether_cdp::types::DispatchKeyEvent;
 
 // CDP's modifier bits.
 const ALT: u8 = 1;

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tether_cdp::types::{DispatchDragEvent, DispatchMouseEvent, SetInterceptDrags};
 
 use super::element_point::PagePoint;
 use super::frame_tree::find_frames;
@@ -9,7 +10,6 @@ use super::injected_script::call_script;
 use super::input_action::MouseButton;
 use super::page_client::{EVENT_TIMEOUT, PageSession};
 use super::page_error::PageError;
-use crate::cdp::types::{DispatchDragEvent, DispatchMouseEvent, SetInterceptDrags};
 
 /// Outside the viewport.
 const OUTSIDE: PagePoint = PagePoint { x: -1.0, y: -1.0 };

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+use tether_cdp::types::{BringToFront, CookieParam, Navigate, SetCookies};
+
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
-use crate::cdp::types::{BringToFront, CookieParam, Navigate, SetCookies};
-use crate::error::{Error, Result};
 
 /// Deadline for the response headers of the URL.
 const NAVIGATION_TIMEOUT: Duration = Duration::from_secs(30);

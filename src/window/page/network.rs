@@ -4,14 +4,15 @@
 
 use std::collections::VecDeque;
 
-use super::console::redact_and_clip;
-use crate::cdp::CdpEvent;
-use crate::cdp::events::{
+use tether_base::clipped_text::first_chars;
+use tether_base::clock::now_ms;
+use tether_base::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
+use tether_cdp::CdpEvent;
+use tether_cdp::events::{
     LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
 };
-use crate::clipped_text::first_chars;
-use crate::clock::now_ms;
-use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
+
+use super::console::redact_and_clip;
 
 /// Capacity for completed requests.
 const COMPLETED_LIMITS: RingLimits = RingLimits { entries: 2000, bytes: 1 << 20 };

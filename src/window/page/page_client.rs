@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_cdp::types::{self, CdpCommand, TargetInfo};
+use tether_cdp::{CdpClient, CdpError, Endpoint};
 use tokio::sync::Mutex;
 
 use super::console::ConsoleSource;
@@ -11,9 +14,6 @@ use super::history::PageHistory;
 use super::page_error::PageError;
 use super::page_state::PageState;
 use super::targets::{PageNotice, page_line};
-use crate::cdp::types::{self, CdpCommand, TargetInfo};
-use crate::cdp::{CdpClient, CdpError, Endpoint};
-use crate::error::{Error, ErrorKind, Result};
 
 /// Deadline of commands that the browser handles without the page.
 pub const BROWSER_TIMEOUT: Duration = Duration::from_secs(2);

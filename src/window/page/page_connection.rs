@@ -5,6 +5,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tether_base::error::Result;
+use tether_cdp::types::HandleJavascriptDialog;
+use tether_cdp::{CdpConnection, CdpEvent, Endpoint};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -13,9 +16,6 @@ use super::history::PageHistory;
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use super::page_error::connection_error;
 use super::page_state::{FollowUp, PageState};
-use crate::cdp::types::HandleJavascriptDialog;
-use crate::cdp::{self, CdpConnection, CdpEvent, Endpoint};
-use crate::error::Result;
 
 /// The recorded failure of a request that was in flight when the connection ended.
 const CONNECTION_ENDED: &str = "no longer followed: the connection to the window has ended";
@@ -49,7 +49,8 @@ impl PageConnection {
 
     /// As [`PageConnection::open`]; records into `history`.
     pub async fn open_with_history(cdp_port: u16, history: Arc<PageHistory>) -> Result<PageConnection> {
-        let endpoint = cdp::discover_endpoint(cdp_port).await.map_err(|cause| connection_error(cdp_port, cause))?;
+        let endpoint =
+            tether_cdp::discover_endpoint(cdp_port).await.map_err(|cause| connection_error(cdp_port, cause))?;
         PageConnection::open_endpoint(endpoint, history).await
     }
 
@@ -60,7 +61,7 @@ impl PageConnection {
         let state = Arc::new(PageState::new(history, follow_ups));
         let handler_state = Arc::clone(&state);
         let handler = Box::new(move |event: &CdpEvent| handle_event(event, &handler_state));
-        let opened = cdp::open_connection_with_handler(port, &endpoint.path, BROWSER_TIMEOUT, handler).await;
+        let opened = tether_cdp::open_connection_with_handler(port, &endpoint.path, BROWSER_TIMEOUT, handler).await;
         let (cdp, connection) = opened.map_err(|cause| connection_error(port, cause))?;
         let client = PageClient::new(cdp, endpoint, state);
         let (close, closing) = oneshot::channel();

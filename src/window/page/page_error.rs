@@ -1,7 +1,7 @@
 //! Why a command to a session of the page has no result, and the user-facing error for it.
 
-use crate::cdp::CdpError;
-use crate::error::{Error, ErrorKind};
+use tether_base::error::{Error, ErrorKind};
+use tether_cdp::CdpError;
 
 /// Why a command to a session of the page has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_cdp::types::ReloadPage;
 use tokio::time::{Instant, timeout_at};
 
 use super::expression::{ExpressionResult, await_expression};
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
-use crate::cdp::types::ReloadPage;
-use crate::error::{Error, ErrorKind, Result};
 
 /// How long the old document may take to say whether it has a service worker.
 const WORKER_TIMEOUT: Duration = Duration::from_secs(5);

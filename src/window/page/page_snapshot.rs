@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Deserialize;
+use tether_base::error::Result;
 
 use super::element_refs::{ElementHandle, stale_ref_error};
 use super::frame_tree::find_frames;
@@ -20,7 +21,6 @@ use super::injected_script::call_script;
 use super::page_client::{PageClient, PageSession};
 use super::page_error::PageError;
 use super::targets::{ScriptedFrame, page_line, quote_page};
-use crate::error::Result;
 
 /// Deadline for the first frame; the script itself ends the traversal after 3 s.
 const ROOT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tether_base::error::Result;
+use tether_base::sync::lock;
+use tether_cdp::types::TargetInfo;
 use tokio::sync::{mpsc, watch};
 
 use super::console::ConsoleSource;
 use super::element_refs::{ElementHandle, ElementRefs};
 use super::history::{PageHistory, ReplayCutoffs};
 use super::targets::{BrowserTargets, PageNotice};
-use crate::cdp::types::TargetInfo;
-use crate::error::Result;
-use crate::sync::lock;
 
 /// A command that an event makes necessary.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_cdp::types::{CaptureScreenshot, GetLayoutMetrics, ScreenshotClip};
 use tokio::time::Instant;
 
 use super::action_error::ActionError;
 use super::element_point::{ActionContext, PagePoint, ReferencedElement, VISIBLE};
 use super::page_client::{PageClient, PageSession};
 use super::page_error::PageError;
-use crate::cdp::types::{CaptureScreenshot, GetLayoutMetrics, ScreenshotClip};
-use crate::error::{Error, ErrorKind, Result};
 
 /// Deadline of each command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);

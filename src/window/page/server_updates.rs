@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::clipped_text::first_chars;
+use tether_base::clipped_text::first_chars;
 
 /// How many updates are kept.
 const MAX_UPDATES: usize = 100;
@@ -32,7 +31,7 @@ pub enum ServerUpdate {
 /// The updates of a page.
 #[derive(Default)]
 pub struct ServerUpdates {
-    /// With the time of each: [`crate::clock::monotonic_ms`].
+    /// With the time of each: [`tether_base::clock::monotonic_ms`].
     updates: VecDeque<(u64, ServerUpdate)>,
     /// Whether a server has ever told this page something.
     pub has_channel: bool,

@@ -6,12 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tether_base::clipped_text::clip_chars;
+use tether_cdp::types::TargetInfo;
+
 use super::console::ConsoleSource;
 use super::element_refs::DocumentContext;
 use super::page_error::PageError;
 use super::server_updates::ServerUpdates;
-use crate::cdp::types::TargetInfo;
-use crate::clipped_text::clip_chars;
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// Notices kept until they are taken; older ones remain in the console.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use tether_base::error::Result;
+use tether_cdp::types::ReloadPage;
 use tokio::time::{Instant, timeout};
 
 use super::page_client::{BROWSER_TIMEOUT, PageClient, PageSession};
 use super::page_error::PageError;
 use super::server_updates::ServerUpdate;
 use super::wait_condition::wait_until_settled;
-use crate::cdp::types::ReloadPage;
-use crate::error::Result;
 
 /// How long a server may take to notice a change, and to finish what it has begun.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ pub enum UpdateOutcome {
 }
 
 /// Waits until the page has what its dev server makes of a change that was noticed at `since`
-/// ([`crate::clock::monotonic_ms`]), or reloads it if the server says nothing of it.
+/// ([`tether_base::clock::monotonic_ms`]), or reloads it if the server says nothing of it.
 pub async fn follow_server_update(client: &PageClient, since: u64) -> Result<UpdateOutcome> {
     let page = client.select_page(None, "cannot update the page").await?;
     let navigations = page.navigations().unwrap_or_default();

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_base::error::{Error, Result};
+use tether_cdp::types::AddScriptToEvaluateOnNewDocument;
 
 use super::expression::{ExpressionResult, await_expression};
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
-use crate::cdp::types::AddScriptToEvaluateOnNewDocument;
-use crate::error::{Error, Result};
 
 const SCRIPT: &str = include_str!("workbench_services.js");
 /// Why the hosts are stopped, as the workbench may show it to the user.

@@ -9,8 +9,8 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tether_base::bounded_file::{self, Links};
 
-use crate::bounded_file::{self, Links};
 use crate::config::normalize_path;
 
 /// In bytes; a longer file counts by its size and time.

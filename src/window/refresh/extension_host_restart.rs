@@ -8,12 +8,11 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorKind, Result};
 use tokio::time::{Instant, timeout_at};
 
 use super::host_change::verify_new_host;
 use super::rung_report::RungReport;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process;
 use crate::window::launch::parse_inspector_port;
 use crate::window::live_window::LiveWindow;
 use crate::window::page::restart_extension_hosts;
@@ -23,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Restarts the extension host. Errors: see [`restart_extension_hosts`]; no host that is newer listens in time.
 pub async fn restart_extension_host(window: &LiveWindow) -> Result<RungReport> {
-    let (deadline, began_ticks) = (Instant::now() + TIMEOUT, process::read_ticks_since_boot());
+    let (deadline, began_ticks) = (Instant::now() + TIMEOUT, tether_process::read_ticks_since_boot());
     let from = window.output_length();
     restart_extension_hosts(&*window.page().await?, TIMEOUT).await?;
     let unproven = || Error::new(ErrorKind::TimedOut, "the new extension host did not start in time");

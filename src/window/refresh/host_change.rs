@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tether_base::error::{Error, ErrorContext, Result};
+use tether_process::Process;
 
-use crate::error::{Error, ErrorContext, Result};
-use crate::process::{self, Process};
 use crate::window::identity::{IdentityError, find_launch_listener};
 use crate::window::live_window::LiveWindow;
 use crate::window::session_file::WindowSession;
@@ -27,7 +27,7 @@ impl OldHost {
         let (port, launch_id) = (session.inspector_port?, session.launch_id.clone());
         let find = move || {
             let process = Process::open(find_launch_listener(&launch_id, port).ok()?).ok()?;
-            let mut children = process::list_tree(&process).unwrap_or_default();
+            let mut children = tether_process::list_tree(&process).unwrap_or_default();
             children.retain(|child| child.pid() != process.pid());
             Some(OldHost { process, children })
         };
@@ -37,8 +37,8 @@ impl OldHost {
     /// Waits for its end, and ends it and its children where they do not end by themselves. Errors: it cannot be ended.
     pub async fn end(self) -> Result<()> {
         let doing = || format!("cannot end the old extension host, process {}", self.process.pid());
-        process::stop_tree(&self.process, async { true }, END_GRACE).await.doing(doing)?;
-        join_all(self.children.iter().map(|child| process::stop_process(child, END_GRACE))).await;
+        tether_process::stop_tree(&self.process, async { true }, END_GRACE).await.doing(doing)?;
+        join_all(self.children.iter().map(|child| tether_process::stop_process(child, END_GRACE))).await;
         Ok(())
     }
 }

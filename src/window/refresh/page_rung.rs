@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
+use tether_base::error::{Error, ErrorKind, Result};
 use tokio::time::{Instant, timeout_at};
 
 use super::host_change::verify_new_host;
 use super::rung_report::RungReport;
 use crate::config::WindowKind;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process;
 use crate::window::launch::{parse_inspector_port, wait_for_title};
 use crate::window::live_window::LiveWindow;
 use crate::window::page::reload_page;
@@ -26,7 +25,7 @@ const BYPASSED: &str = "the page's service worker was bypassed for this load and
 
 /// Reloads the page. Errors: no new document is parsed in time; a workbench does not start its extension host in time.
 pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64) -> Result<RungReport> {
-    let (from, began_ticks) = (window.output_length(), process::read_ticks_since_boot());
+    let (from, began_ticks) = (window.output_length(), tether_process::read_ticks_since_boot());
     let page = window.page().await?;
     let reload = reload_page(&page, began_ms, Instant::now() + PAGE_TIMEOUT).await?;
     if kind == WindowKind::Browser {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use devtether::changes::{BUILT_IN_IGNORES, IgnoreRules};
+use tether_changes::{BUILT_IN_IGNORES, IgnoreRules};
 
 use crate::change_detection::random::SeededRandom;
 

@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::ChangeCriterion;
-use devtether::clock::monotonic_ms;
+use tether_base::clock::monotonic_ms;
+use tether_changes::ChangeCriterion;
 
 use super::workspace_fixture::Workspace;
 

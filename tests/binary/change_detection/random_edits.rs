@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::ChangeCriterion;
+use tether_changes::ChangeCriterion;
 
 use crate::change_detection::random::SeededRandom;
 use crate::change_detection::workspace_fixture::{Files, Vouched, Workspace, baseline, difference, forget, shown};

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::{ChangeCriterion, ChangeTracker, CheckMethod, FileSnapshot};
-use devtether::error::ErrorKind;
+use tether_base::error::ErrorKind;
+use tether_changes::{ChangeCriterion, ChangeTracker, CheckMethod, FileSnapshot};
 
 use crate::change_detection::workspace_fixture::{Vouched, Workspace, baseline, shown, warm, warm_again};
 
@@ -49,7 +49,7 @@ impl Both {
 
 fn walking(workspace: &Workspace, confirm: ChangeCriterion) -> ChangeTracker {
     let (root, cookie_dir) = (workspace.root.clone(), workspace.cookies.path().join("missing"));
-    ChangeTracker::start(devtether::changes::TrackerOptions {
+    ChangeTracker::start(tether_changes::TrackerOptions {
         root,
         cookie_dir,
         criterion: confirm,
@@ -415,7 +415,7 @@ fn without_rights() {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         for (cookie_dir, warmly) in [(cookie_dir.clone(), true), (cookie_dir.join("missing"), false)] {
             let confirm = ChangeCriterion::Metadata;
-            let tracker = ChangeTracker::start(devtether::changes::TrackerOptions {
+            let tracker = ChangeTracker::start(tether_changes::TrackerOptions {
                 root: root.clone(),
                 cookie_dir,
                 criterion: confirm,

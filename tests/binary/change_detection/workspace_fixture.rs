@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::{ChangeCriterion, ChangeReport, ChangeTracker, CheckMethod, FileChangeKind, TrackerOptions};
 use tempfile::TempDir;
+use tether_changes::{ChangeCriterion, ChangeReport, ChangeTracker, CheckMethod, FileChangeKind, TrackerOptions};
 
 /// mtime in seconds and nanoseconds, size, inode.
 type Seen = (i64, i64, u64, u64);

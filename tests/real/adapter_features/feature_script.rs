@@ -4,7 +4,7 @@ use devtether::debug::breakpoints::{BreakpointConditions, BreakpointKind, DataAc
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
-use devtether::ring::RingQuery;
+use tether_base::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::FeatureResults;
@@ -127,7 +127,7 @@ async fn stepped(subject: &Subject, play: &FeatureSession, reported: &mut Featur
 }
 
 /// The adapter's own message.
-fn why(error: &devtether::error::Error) -> String {
+fn why(error: &tether_base::error::Error) -> String {
     error.causes().pop().unwrap_or_else(|| error.doing.clone())
 }
 

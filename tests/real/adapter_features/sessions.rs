@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use devtether::debug::breakpoints::BindingStatus;
 use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest, StopKind};
-use devtether::process::LAUNCH_ID;
-use devtether::ring::RingQuery;
+use tether_base::ring::RingQuery;
+use tether_process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
 use crate::adapter_features::debuggees::Subject;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use devtether::adapters::{
-    Adapter, AdapterHost, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan, OutputPiece, start_adapter,
+    Adapter, AdapterHost, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan, start_adapter,
 };
-use devtether::dap::types::InitializeArguments;
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::VariableParent;
 use devtether::debug::{DebugSession, Resume, RunState, SessionProgram, StopKind, TargetPlan, WaitOutcome};
-use devtether::process::LAUNCH_ID;
-use devtether::ring::RingQuery;
+use tether_backend::output_reader::OutputPiece;
+use tether_base::ring::RingQuery;
+use tether_dap::types::InitializeArguments;
+use tether_process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
 pub const LONG: Duration = Duration::from_secs(90);

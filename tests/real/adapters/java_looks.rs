@@ -1,8 +1,8 @@
 //! Java: what is only looked at runs no code of the program, and is shown whatever it is.
 
 use devtether::adapters::DebugTargetKind;
-use devtether::dap::types::{CompletionsArguments, DataBreakpointInfoArguments};
 use devtether::debug::StopKind;
+use tether_dap::types::{CompletionsArguments, DataBreakpointInfoArguments};
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found};
 

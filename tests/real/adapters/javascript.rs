@@ -196,7 +196,7 @@ async fn a_page_of_a_browser_is_attached_to() {
 }
 
 fn on_path(program: &str) -> Option<std::path::PathBuf> {
-    let found = devtether::tools::find_on_path(&[program], std::env::var_os("PATH").as_deref());
+    let found = tether_tools::find_on_path(&[program], std::env::var_os("PATH").as_deref());
     assert!(found.is_some() || std::env::var_os("CI").is_none(), "there is no {program}");
     found
 }

@@ -5,16 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
 use devtether::adapters::{AdapterHost, ConnectMethod, LaunchPlan, ProcessPlan, start_adapter};
-use devtether::dap::types::{Fields, StartRequest};
-use devtether::error::{Error, ErrorKind};
-use devtether::process::{LAUNCH_ID, PipedProcess, clean_environment, spawn_piped};
+use tether_base::error::{Error, ErrorKind};
+use tether_dap::types::{Fields, StartRequest};
+use tether_process::{LAUNCH_ID, PipedProcess, clean_environment, spawn_piped};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
 
 use crate::adapters::adapter_session::LONG;
 
 /// A program that `tether` did not start; killed on drop.
 pub struct Started {
-    process: devtether::process::Process,
+    process: tether_process::Process,
     out: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
     err: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
 }
@@ -112,9 +112,9 @@ async fn an_adapter_on_pipes_that_exits_at_once_is_reported_by_its_connection() 
         let running = start_adapter("xdbg", begin(ConnectMethod::Pipes, &["sh", "-c", script]), "faults-pipes", LONG)
             .await
             .unwrap();
-        let (client, _inbox, driver) = devtether::dap::DapClient::over((running.connect)().await.unwrap());
+        let (client, _inbox, driver) = tether_dap::DapClient::over((running.connect)().await.unwrap());
         let driver = tokio::spawn(driver);
-        let requested = client.request(&devtether::dap::types::ThreadsArguments {}, LONG).await;
+        let requested = client.request(&tether_dap::types::ThreadsArguments {}, LONG).await;
         let reported = requested.unwrap_err().to_string();
         assert!(reported.contains("the adapter ") && reported.contains("no such thing"), "{reported}");
         assert!(running.exit_summary().await.unwrap().contains("no such thing"));

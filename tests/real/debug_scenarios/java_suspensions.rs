@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use devtether::dap::types::{EvaluateArguments, InitializeArguments, OutputEvent, StoppedEvent};
-use devtether::dap::{DapClient, DapConnection, DapIncoming};
 use serde_json::{Value, json};
+use tether_dap::types::{EvaluateArguments, InitializeArguments, OutputEvent, StoppedEvent};
+use tether_dap::{DapClient, DapConnection, DapIncoming};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 

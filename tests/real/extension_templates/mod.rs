@@ -17,7 +17,7 @@ use serde_json::json;
 /// Runs the extension's command in the workbench, and returns its notification.
 const RUN_COMMAND: &str = include_str!("run_command.js");
 
-/// A template, as src/tools/pins.toml pins it: its name in the data folder, and what `generate.mjs` takes.
+/// A template, as crates/tether-tools/src/pins.toml pins it: its name in the data folder, and what `generate.mjs` takes.
 struct Template {
     name: &'static str,
     arguments: &'static [&'static str],
@@ -141,5 +141,5 @@ fn install(from: &Path, folder: &Path) {
 fn installed_tools(template: &Template) -> Option<PathBuf> {
     let needed = ["generator-code", "yeoman-environment", "code-server", "node24", template.name];
     let installed = needed.into_iter().all(|name| installed_tool(name).is_some());
-    installed.then(|| devtether::config::xdg::data_dir().unwrap().join("tools"))
+    installed.then(|| tether_base::xdg::data_dir().unwrap().join("tools"))
 }

@@ -1,8 +1,8 @@
 //! Breakpoints of an agent and of editors on one session: each has its own, everybody sees all, and those of an editor go with
 //! it.
 
-use devtether::dap::types::ContinueArguments;
 use serde_json::{Value, json};
+use tether_dap::types::ContinueArguments;
 
 use super::dap_editor::{DapEditor, EDITOR, wait_until_left};
 use super::programs::looping_program;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use devtether::dap::types::*;
-use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming, DapRequest};
 use serde_json::{Value, json};
+use tether_dap::types::*;
+use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming, DapRequest};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 

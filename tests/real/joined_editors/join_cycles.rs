@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use devtether::dap::DapConnection;
 use devtether::debug::breakpoints::BreakpointConditions;
 use devtether::debug::join::{SessionChoice, serve_editor};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{SessionRegistry, SessionRequest};
-use devtether::process::LAUNCH_ID;
 use serde_json::json;
+use tether_dap::DapConnection;
+use tether_process::LAUNCH_ID;
 
 use super::dap_editor::{DapEditor, connect_port, wait_until_left};
 use super::programs::looping_program;

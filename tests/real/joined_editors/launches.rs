@@ -1,8 +1,9 @@
 //! `tether dap` as the debug adapter of any editor: a session that it launches outlives the editor, and the next one joins it.
 
-use devtether::dap::types::{DapSource, Fields, SourceBreakpoint};
-use devtether::dap::types::{LaunchArguments, NextArguments, SetBreakpointsArguments, TerminateArguments};
 use serde_json::{Value, json};
+use tether_dap::types::{
+    DapSource, Fields, LaunchArguments, NextArguments, SetBreakpointsArguments, SourceBreakpoint, TerminateArguments,
+};
 
 use super::dap_editor::{DapEditor, wait_until_left};
 use super::programs::looping_program;
@@ -65,7 +66,7 @@ async fn a_launch_or_an_attach_that_cannot_be_says_why() {
         assert!(editor.leave().await.success());
     }
     let editor = DapEditor::start(&stage.sandbox).await;
-    let attach = devtether::dap::types::AttachArguments(fields(json!({"sessionId": "d9"})));
+    let attach = tether_dap::types::AttachArguments(fields(json!({"sessionId": "d9"})));
     let error = editor.refused(&attach).await;
     assert!(error.contains("there is no debug session \"d9\""), "{error}");
     // Before a session there is nothing to step, and a breakpoint in a file that is not there is refused by itself.

@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
-use devtether::dap::DapConnection;
 use devtether::debug::SessionRegistry;
 use devtether::debug::breakpoints::BreakpointConditions;
 use devtether::debug::join::{SessionChoice, serve_editor};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{ManagedSession, SessionRequest};
 use serde_json::json;
+use tether_dap::DapConnection;
 
 use super::dap_editor::{DapEditor, connect_port};
 use super::programs::looping_program;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use devtether::dap::types::{ContinueArguments, NextArguments, PauseArguments};
 use serde_json::json;
+use tether_dap::types::{ContinueArguments, NextArguments, PauseArguments};
 
 use super::dap_editor::{DapEditor, EDITOR, joined_names};
 use super::programs::looping_program;
@@ -36,7 +36,7 @@ async fn share_a_program(adapter: &str) {
     let seen = agent.call("wait_for_stop", json!({"timeout": 60})).await;
     stage.check(&seen, "STEP_COMPLETE", "NEXT");
     assert_eq!(seen["notes"], json!([format!("resumed by {name} (step over)")]));
-    let stale = editor.refused(&devtether::dap::types::ScopesArguments { frame_id: stop.frame }).await;
+    let stale = editor.refused(&tether_dap::types::ScopesArguments { frame_id: stop.frame }).await;
     assert!(stale.contains("is not valid"), "{stale}");
 
     // The editor sees the agent's step, and that it was not its own.

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use devtether::process::read_environment_values;
 use serde_json::Value;
+use tether_process::read_environment_values;
 
 use super::VERSION;
 use super::refresh::{extension, manifest, started_extension};
@@ -17,7 +17,7 @@ fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
     if !has_program("chromium") || !has_program("bash") || !has_code_server() {
         return;
     }
-    let tools = devtether::config::xdg::data_dir().unwrap().parent().unwrap().to_owned();
+    let tools = tether_base::xdg::data_dir().unwrap().parent().unwrap().to_owned();
     for (level, expected) in [(Some("1"), "not asked"), (None, "asked")] {
         let sandbox = Sandbox::with(&[
             ("package.json", &manifest("Probe: Greet")),

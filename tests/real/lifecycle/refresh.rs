@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use devtether::process::read_facts;
 use serde_json::{Value, json};
+use tether_process::read_facts;
 
 use super::VERSION;
 use crate::support::requirements::{has_code_server, has_program, installed_adapter};

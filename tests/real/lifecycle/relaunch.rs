@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use devtether::process::{read_facts, read_ticks_since_boot};
 use serde_json::json;
+use tether_process::{read_facts, read_ticks_since_boot};
 
 use crate::support::requirements::has_program;
 use crate::support::{Sandbox, browser, is_alive, wait_for_end};

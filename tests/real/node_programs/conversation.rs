@@ -5,11 +5,12 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use devtether::adapters::{ServeContext, serve_node};
-use devtether::dap::types::*;
-use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tether_backend::ServeContext;
+use tether_dap::types::*;
+use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming};
+use tether_node::serve_node;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use devtether::cdp::{CdpClient, discover_endpoint, open_connection};
 use serde_json::{Value, json};
+use tether_cdp::{CdpClient, discover_endpoint, open_connection};
 
 use super::host_editor::HostEditor;
 use crate::listed_page::listed_page;

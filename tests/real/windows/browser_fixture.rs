@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::Error;
-use devtether::ring::RingQuery;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
     PageHistory, SnapshotRequest, WaitCondition, evaluate_on_page, run_actions, take_snapshot,
 };
 use serde_json::Value;
+use tether_base::error::Error;
+use tether_base::ring::RingQuery;
 
 use super::web_site::WebSite;
 use super::{WindowFolder, settings};

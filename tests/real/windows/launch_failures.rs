@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::ErrorKind;
-use devtether::process;
 use devtether::window::cleanup;
 use devtether::window::launch::launch_window;
+use tether_base::error::ErrorKind;
 
 use super::{WindowFolder, settings};
 use crate::support::requirements::{has_code_server, has_program};
@@ -87,8 +86,8 @@ async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
                 assert!(error.contains("code 1") && error.contains("broken at once"), "{error}");
             }
             Ok(launched) => {
-                assert_eq!(launched.process.wait_for_exit().await, process::ProcessExit::Code(1));
-                let reported = process::read_tail(&launched.output, 20).unwrap();
+                assert_eq!(launched.process.wait_for_exit().await, tether_process::ProcessExit::Code(1));
+                let reported = tether_process::read_tail(&launched.output, 20).unwrap();
                 assert!(reported.contains("broken at once"), "{reported}");
                 place.stop(&launched, None).await;
             }
@@ -110,7 +109,8 @@ async fn a_port_that_another_program_took_is_never_connected_to() {
     let plan = place.plan(WindowKind::Command, command(&words));
     let stranger = async {
         let file = place.workspace.join("port");
-        let port = process::watch_until(&place.workspace, || Ok(std::fs::read_to_string(&file).ok())).await.unwrap();
+        let port =
+            tether_process::watch_until(&place.workspace, || Ok(std::fs::read_to_string(&file).ok())).await.unwrap();
         tokio::net::TcpListener::bind(format!("127.0.0.1:{}", port.trim())).await.unwrap()
     };
     let launching = async {
@@ -165,14 +165,14 @@ async fn a_dropped_launch_kills_what_it_had_started() {
     let words = ["sh", "-c", "setsid sleep 60 & echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
-    let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
+    let started = tether_process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
     let started = async { tokio::time::timeout(Duration::from_secs(10), started).await };
     tokio::select! {
         launched = launch_window(&plan, |_| {}) => panic!("{launched:?}"),
         started = started => started.unwrap().unwrap(),
     }
     // The drop sends the signal; this only waits for their exit.
-    for left in process::find_launch_processes(&place.launch_id).unwrap() {
+    for left in tether_process::find_launch_processes(&place.launch_id).unwrap() {
         tokio::time::timeout(Duration::from_secs(5), left.wait_for_exit()).await.unwrap();
     }
     place.nothing_left().await;
@@ -197,7 +197,7 @@ async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
     let words = ["sh", "-c", "setsid sleep 60 & echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
-    let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
+    let started = tether_process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
     let mut launching = Box::pin(launch_window(&plan, |_| {}));
     tokio::select! {
         launched = &mut launching => panic!("{launched:?}"),
@@ -205,9 +205,12 @@ async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
     }
     // As after SIGKILL: no code of ours runs, not even a destructor.
     std::mem::forget(launching);
-    assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2);
+    assert!(tether_process::find_launch_processes(&place.launch_id).unwrap().len() >= 2);
     cleanup::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
-    assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
+    assert!(
+        tether_process::find_launch_processes(&place.launch_id).unwrap().len() >= 2,
+        "the living window was harmed"
+    );
     cleanup::clean_up_abandoned(&place.state, None).await.unwrap();
     place.nothing_left().await;
 }

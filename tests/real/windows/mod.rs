@@ -19,13 +19,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::Result;
-use devtether::process::{self, Process, StopOutcome};
 use devtether::window::cleanup;
 use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window};
 use devtether::window::launch_id::{output_file_of, scratch_dir_of};
 use devtether::window::page::{PageConnection, PageHistory};
 use devtether::window::session_file::{VERSION, WindowSession};
+use tether_base::error::Result;
+use tether_process::{Process, StopOutcome};
 
 /// A workspace and a state folder for one test; processes that a failed test leaves are killed.
 pub struct WindowFolder {
@@ -70,7 +70,7 @@ impl WindowFolder {
     }
 
     /// The error text of a failed launch, after which no process may be left.
-    pub async fn refused(&self, kind: WindowKind, settings: WindowSettings) -> devtether::error::Error {
+    pub async fn refused(&self, kind: WindowKind, settings: WindowSettings) -> tether_base::error::Error {
         let error = match self.launch(kind, settings).await {
             Ok(launched) => panic!("it was launched: {launched:?}"),
             Err(error) => error,
@@ -81,7 +81,7 @@ impl WindowFolder {
 
     pub async fn nothing_left(&self) {
         // A crash handler leaves the session, and exits once it notices that its browser has exited.
-        for process in process::find_launch_processes(&self.launch_id).unwrap() {
+        for process in tether_process::find_launch_processes(&self.launch_id).unwrap() {
             let gone = tokio::time::timeout(Duration::from_secs(5), process.wait_for_exit()).await;
             assert!(gone.is_ok(), "left behind: {process:?}");
         }
@@ -90,9 +90,9 @@ impl WindowFolder {
 
     /// Stops the window and asserts that neither its process tree nor a process with its launch id is left.
     pub async fn stop(&self, launched: &LaunchedWindow, page: Option<&PageConnection>) -> StopOutcome {
-        let mut tree = process::list_tree(&launched.process).unwrap();
+        let mut tree = tether_process::list_tree(&launched.process).unwrap();
         for other in &launched.others {
-            tree.extend(process::list_tree(other).unwrap());
+            tree.extend(tether_process::list_tree(other).unwrap());
         }
         let ask = async {
             match page {
@@ -115,10 +115,10 @@ impl WindowFolder {
 
 impl Drop for WindowFolder {
     fn drop(&mut self) {
-        process::kill_launch(&self.launch_id);
+        tether_process::kill_launch(&self.launch_id);
         if std::thread::panicking() {
             let output = output_file_of(&self.state, &self.launch_id);
-            eprintln!("the window's output:\n{}", process::read_tail(&output, 40).unwrap_or_default());
+            eprintln!("the window's output:\n{}", tether_process::read_tail(&output, 40).unwrap_or_default());
         }
     }
 }
@@ -146,7 +146,7 @@ pub fn session_of(launched: &LaunchedWindow, place: &WindowFolder) -> WindowSess
 }
 
 pub fn is_gone(pid: u32) -> bool {
-    process::read_facts(pid).map_or(true, |facts| facts.zombie)
+    tether_process::read_facts(pid).map_or(true, |facts| facts.zombie)
 }
 
 pub fn hold(pid: u32) -> Process {

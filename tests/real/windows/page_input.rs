@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use devtether::error::ErrorKind;
 use devtether::window::page::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition, run_actions};
 use serde_json::json;
+use tether_base::error::ErrorKind;
 
 use super::browser_fixture::{BrowserFixture, action, at, click, press, shows, typed, typed_into};
 use crate::support::requirements::has_program;

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::process;
-use devtether::ring::RingQuery;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::launch_id::scratch_dir_of;
 use devtether::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_on_page};
 use serde_json::{Value, json};
+use tether_base::ring::RingQuery;
 
 use super::{WindowFolder, settings};
 use crate::support::other_user::spawn_node_as_nobody;
@@ -108,7 +107,7 @@ fn check_token_is_hidden(place: &WindowFolder) -> String {
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(file).unwrap();
     assert!(token.len() >= 32, "{token}");
-    for process in process::find_launch_processes(&place.launch_id).unwrap() {
+    for process in tether_process::find_launch_processes(&place.launch_id).unwrap() {
         for public in ["cmdline", "environ"] {
             let bytes = std::fs::read(format!("/proc/{}/{public}", process.pid())).unwrap_or_default();
             assert!(!String::from_utf8_lossy(&bytes).contains(&token), "{public} of {process:?}");

@@ -4,10 +4,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use devtether::process::{read_boot_id, read_environment_value, read_facts};
 use devtether::window::identity::{IdentityError, verify_window, verify_without_connecting};
 use devtether::window::session_file::{self, VERSION, WindowSession};
-use devtether::workspace_dir::DEVTOOLS_FOLDER;
+use devtether::workspace::workspace_dir::DEVTOOLS_FOLDER;
+use tether_process::{read_boot_id, read_environment_value, read_facts};
 
 use super::is_gone;
 
@@ -189,7 +189,7 @@ struct Victim(Child);
 impl Victim {
     fn with_launch_id(launch_id: Option<&str>) -> Victim {
         let mut command = Command::new("sleep");
-        command.arg("60").envs(launch_id.map(|id| (devtether::process::LAUNCH_ID, id)));
+        command.arg("60").envs(launch_id.map(|id| (tether_process::LAUNCH_ID, id)));
         Victim::of(command)
     }
 
@@ -258,11 +258,11 @@ async fn a_process_of_another_user_is_never_ours() {
     use std::os::unix::process::CommandExt;
     let id = session().launch_id;
     let mut command = Command::new("sleep");
-    command.arg("60").env(devtether::process::LAUNCH_ID, id).uid(65534);
+    command.arg("60").env(tether_process::LAUNCH_ID, id).uid(65534);
     let victim = Victim::of(command);
     let doubt = verify_window(&victim.session()).await.unwrap_err();
     assert!(matches!(doubt, IdentityError::OtherUser { uid: 65534, .. }), "{doubt}");
-    assert!(devtether::process::find_launch_processes(&session().launch_id).unwrap().is_empty());
+    assert!(tether_process::find_launch_processes(&session().launch_id).unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -276,7 +276,7 @@ async fn an_unresponsive_window_is_not_taken_for_a_foreign_one() {
     let id = "silent-window-1";
     let mut child = Command::new("node")
         .args(["-e", script])
-        .env(devtether::process::LAUNCH_ID, id)
+        .env(tether_process::LAUNCH_ID, id)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

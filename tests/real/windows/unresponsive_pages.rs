@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use devtether::error::{Error, ErrorKind};
-use devtether::process;
-use devtether::ring::RingQuery;
 use devtether::window::page::{
     ActionKind, ConsoleSource, ExpressionResult, InputAction, ScreenshotRequest, capture_screenshot, evaluate_on_page,
     run_actions, take_snapshot,
 };
 use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorKind};
+use tether_base::ring::RingQuery;
 
 use super::browser_fixture::{BrowserFixture, all, click, look, press, without_ref};
 use crate::support::requirements::has_program;
@@ -63,12 +62,12 @@ async fn every_tool_reports_a_crashed_page_at_once() {
 /// A page cannot navigate itself to `chrome://crash`, so the browser does, as for a typed address.
 async fn lead_to_crash(visit: &BrowserFixture) {
     let endpoint = visit.page.endpoint();
-    let connected = devtether::cdp::open_connection(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
+    let connected = tether_cdp::open_connection(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
     let (client, connection) = connected.unwrap();
     let connection = tokio::spawn(connection);
-    let targets = client.call(None, &devtether::cdp::types::GetTargets {}, Duration::from_secs(5)).await.unwrap();
+    let targets = client.call(None, &tether_cdp::types::GetTargets {}, Duration::from_secs(5)).await.unwrap();
     let target_id = targets.target_infos.into_iter().find(|it| it.kind == "page").unwrap().target_id;
-    let attach = devtether::cdp::types::AttachToTarget { target_id, flatten: true };
+    let attach = tether_cdp::types::AttachToTarget { target_id, flatten: true };
     let session = client.call(None, &attach, Duration::from_secs(5)).await.unwrap().session_id;
     let to = json!({"url": "chrome://crash"});
     // Gets no response: the renderer is gone.
@@ -130,7 +129,7 @@ async fn network_requests_end_with_their_connection() {
         }
     };
     tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the request was never heard of");
-    process::kill_launch(&visit.place.launch_id);
+    tether_process::kill_launch(&visit.place.launch_id);
     let reported = async {
         while under_way() > 0 {
             tokio::task::yield_now().await;

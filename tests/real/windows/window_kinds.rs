@@ -3,10 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use devtether::cdp::list_targets;
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::ErrorKind;
-use devtether::process::{self, ProcessExit, StopOutcome};
 use devtether::window::identity::{IdentityError, verify_launch_port, verify_window};
 use devtether::window::launch_id::scratch_dir_of;
 use devtether::window::page::{
@@ -14,6 +11,9 @@ use devtether::window::page::{
 };
 use devtether::window::{cleanup, session_file};
 use serde_json::json;
+use tether_base::error::ErrorKind;
+use tether_cdp::list_targets;
+use tether_process::{ProcessExit, StopOutcome};
 
 use super::{WindowFolder, hold, session_of, settings};
 use crate::support::requirements::{has_code_server, has_program};
@@ -183,7 +183,7 @@ async fn a_frozen_page_is_distinguished_from_a_crashed_one() {
     value(&page, "void setTimeout(() => { while (true) {} }, 0)").await;
     // The page is busy for ever, the browser responds.
     assert!(!page.ping(Duration::from_millis(300)).await);
-    assert!(devtether::cdp::discover_endpoint(launched.cdp_port).await.is_ok());
+    assert!(tether_cdp::discover_endpoint(launched.cdp_port).await.is_ok());
     assert!(verify_window(&session_of(&launched, &place)).await.is_ok());
     // It can still be connected to and stopped.
     let again = PageConnection::open(launched.cdp_port).await.unwrap();
@@ -201,11 +201,11 @@ async fn when_the_tab_is_closed_another_tab_becomes_the_page() {
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let url = "data:text/html,<title>other</title>";
     let (client, connection) =
-        devtether::cdp::open_connection(launched.cdp_port, &launched.endpoint.path, SECONDS(5)).await.unwrap();
+        tether_cdp::open_connection(launched.cdp_port, &launched.endpoint.path, SECONDS(5)).await.unwrap();
     let connection = tokio::spawn(connection);
     let new = json!({"url": url});
     client.call_raw(None, "Target.createTarget", &new, SECONDS(5)).await.unwrap();
-    let targets = devtether::cdp::list_targets(launched.cdp_port).await.unwrap();
+    let targets = tether_cdp::list_targets(launched.cdp_port).await.unwrap();
     for target in targets.iter().filter(|target| target.kind == "page" && !target.url.starts_with("data:")) {
         let close = json!({"targetId": target.id});
         client.call_raw(None, "Target.closeTarget", &close, SECONDS(5)).await.unwrap();
@@ -228,7 +228,7 @@ async fn the_exit_of_a_window_is_noticed_at_once_and_cleaned_up() {
     let place = WindowFolder::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
-    let tree = process::list_tree(&launched.process).unwrap();
+    let tree = tether_process::list_tree(&launched.process).unwrap();
     // As for a reconnected supervisor: the process is not a child.
     let held = hold(launched.process.pid());
     // The kernel needs 4–40 ms, and more on a busy machine, to tear down a browser; what is asserted is that we notice

@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use devtether::adapters::{ServeAdapter, ServeContext, serve_java, serve_node};
-use devtether::dap::DapConnection;
 use serde_json::{Value, json};
+use tether_backend::{ServeAdapter, ServeContext};
+use tether_dap::DapConnection;
+use tether_java::serve_java;
+use tether_node::serve_node;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;

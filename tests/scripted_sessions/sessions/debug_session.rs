@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use devtether::adapters::{Connector, Quirks};
-use devtether::dap::types::{Fields, InitializeArguments, StartRequest};
-use devtether::dap::{DapConnection, DapError};
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::{DebugSession, Resume, RunState, SessionProgram, TargetPlan};
 use futures_util::FutureExt;
 use serde_json::json;
+use tether_dap::types::{Fields, InitializeArguments, StartRequest};
+use tether_dap::{DapConnection, DapError};
 use tokio::io::split;
 use tokio::time::{Instant, timeout};
 

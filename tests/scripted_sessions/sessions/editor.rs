@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use devtether::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use tether_dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming};
 use tokio::time::Instant;
 
 use super::choices::Choices;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use devtether::path_lookup::find_on_path;
+use tether_base::path_lookup::find_on_path;
 
 /// How a program is launched, and used at a stop.
 pub struct SoakProgram {

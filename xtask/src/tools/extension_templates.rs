@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use devtether::error::{Error, ErrorContext, Result};
-use devtether::tools::{ExtensionTemplate, InstallablePackage, Pins, entry_path};
+use tether_base::error::{Error, ErrorContext, Result};
+use tether_tools::{ExtensionTemplate, InstallablePackage, Pins, entry_path};
 use xshell::{Shell, cmd};
 
 use crate::shell::run_quietly;
@@ -25,7 +25,7 @@ impl<'a> TemplatePackage<'a> {
 
     fn generate(&self, folder: &Path) -> anyhow::Result<()> {
         let sh = Shell::new()?;
-        let tools = devtether::tools::tools_folder()?;
+        let tools = tether_tools::tools_folder()?;
         let node = entry_path("node24")?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real/extension_templates/generate.mjs");
         let arguments = &self.template.arguments;

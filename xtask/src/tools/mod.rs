@@ -11,7 +11,7 @@ mod system_packages;
 use std::time::Instant;
 
 use anyhow::Result;
-use devtether::tools::{InstallOutcome, InstallablePackage, Installer, Pins};
+use tether_tools::{InstallOutcome, InstallablePackage, Installer, Pins};
 
 use self::extension_templates::TemplatePackage;
 use self::missing::{Missing, report_missing};
@@ -57,7 +57,7 @@ async fn install_one(
     name: &str,
     pin: &str,
     set: ToolSet,
-    install: impl Future<Output = devtether::error::Result<InstallOutcome>>,
+    install: impl Future<Output = tether_base::error::Result<InstallOutcome>>,
 ) -> Option<Missing> {
     let started = Instant::now();
     let outcome = match install.await {

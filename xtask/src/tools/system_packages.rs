@@ -6,8 +6,8 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use devtether::tools::{SystemPin, check_program_version};
 use rustix::fs::{FlockOperation, fcntl_lock};
+use tether_tools::{SystemPin, check_program_version};
 use xshell::{Shell, cmd};
 
 use super::missing::Missing;

@@ -1,7 +1,8 @@
 //! Stops that end though nobody resumes them: their thread, their target or their connection is gone.
 
+use tether_dap::types::ThreadEvent;
+
 use super::*;
-use crate::dap::types::ThreadEvent;
 
 const GONE: &str = "thread 7 of target 0 main has ended while it was stopped";
 

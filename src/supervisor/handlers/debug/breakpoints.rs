@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+
 use super::convert;
 use crate::api::debug::breakpoints::{
     BreakpointExceptionsParams, BreakpointExportParams, BreakpointImportParams, BreakpointListParams,
@@ -13,7 +15,6 @@ use crate::config;
 use crate::debug::breakpoints;
 use crate::debug::source_file::load_source;
 use crate::debug::{BreakpointStatus, ExceptionSupport, SessionRegistry};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_process::{CapturedCommand, LAUNCH_ID, clean_environment};
 
 use crate::config::CARGO_TEST_BUILD;
 use crate::config::trust::WorkspaceCommands;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, CapturedCommand, LAUNCH_ID, clean_environment};
 use crate::supervisor::context::SupervisorContext;
 use crate::window::Caller;
 
@@ -84,7 +84,7 @@ async fn build_tests(folder: &Path, mark: &str, caller: &dyn Caller) -> Result<V
     let env = clean_environment([(LAUNCH_ID, mark)]);
     let what = CapturedCommand { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
     let mut programs = Vec::new();
-    let finished = process::run_until_line(&what, |line| {
+    let finished = tether_process::run_until_line(&what, |line| {
         match serde_json::from_str::<TestArtifact>(line) {
             Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
             Err(_) if !line.starts_with('{') => caller.report_progress(line.trim()),
@@ -109,7 +109,7 @@ async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
     let cwd = program.package_folder();
     let what = CapturedCommand { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LIST_TIMEOUT };
     let mut names = Vec::new();
-    let finished = process::run_until_line(&what, |line| {
+    let finished = tether_process::run_until_line(&what, |line| {
         names.extend(line.strip_suffix(": test").map(str::to_owned));
         false
     });

@@ -1,9 +1,10 @@
 //! A launch that swaps changed code into its session instead, where that is wanted and can be.
 
+use tether_base::error::{Error, Result};
+
 use super::started_programs::StartedSession;
 use crate::api::debug::DebugLaunchParams;
 use crate::debug::CodeSwap;
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 
 /// What became of a wish to swap code instead of a launch.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tether_base::error::Result;
+
 use super::convert;
 use super::stop_wait::{wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
@@ -11,7 +13,6 @@ use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::Resume;
 use crate::debug::inspect::ScopedId;
-use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 

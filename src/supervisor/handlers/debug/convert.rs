@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tether_base::clipped_text::clip_counted;
 use tokio::time::{Instant, timeout_at};
 
 use super::end_message::describe_end;
@@ -12,7 +13,6 @@ use crate::api::debug::results::{
     DebugSessionState, EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation,
     StopReason, StopReport, StopSnapshot, StopType, VariableEntry,
 };
-use crate::clipped_text::clip_counted;
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
     DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::FutureExt;
 use serde_json::{Map, Value};
+use tether_base::error::{Error, Result};
 use tracing::info;
 
 use super::launch_attach::{attach_sessions, launch_sessions};
@@ -14,7 +15,6 @@ use super::started_programs::StartedSession;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::debug::ManagedSession;
 use crate::debug::join::{SessionChoice, SessionStart};
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::params::read_params;
 use crate::window::Caller;

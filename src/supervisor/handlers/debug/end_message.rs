@@ -1,11 +1,12 @@
 //! How a program ended, as a result tells it: with which code or by which signal, and what it printed last. A test run
 //! that has run no test is an error.
 
+use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::ring::RingQuery;
+
 use crate::api::debug::results::DebugSessionState;
 use crate::config::TestRunner;
 use crate::debug::{ManagedSession, ProgramEnd, RunState};
-use crate::error::{Error, ErrorKind, Result};
-use crate::ring::RingQuery;
 
 /// How much of its last output an unsuccessful program's end has.
 const LAST_LINES: usize = 12;

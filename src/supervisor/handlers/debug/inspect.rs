@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use tether_base::error::{Error, ErrorContext as _, ErrorKind, Result};
+use tether_base::ring::{RingExtract, RingQuery};
+
 use super::convert;
 use crate::api::debug::inspect::{
     DEFAULT_CONTEXT_LINES, DEFAULT_ENTRY_COUNT, DEFAULT_STACK_LEVELS, DebugEvaluateParams, DebugEventsParams,
@@ -16,8 +19,6 @@ use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry};
-use crate::error::{Error, ErrorContext as _, ErrorKind, Result};
-use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tether_base::error::{Error, Result};
+
 use super::code_swap::{SwapAttempt, swap_code};
 use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
@@ -17,7 +19,6 @@ use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, r
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
-use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;

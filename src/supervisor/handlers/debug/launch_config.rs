@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use tether_base::error::{Error, Result};
 use tracing::warn;
 
 use super::started_programs::{StartedPrograms, StartedSession};
@@ -13,10 +14,9 @@ use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};
 use crate::debug::program::DebugTarget;
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
-use crate::error::{Error, Result};
 use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
-use crate::task_runner::{BackgroundUser, BuildRun, RunCaller};
+use crate::tasks::task_runner::{BackgroundUser, BuildRun, RunCaller};
 use crate::window::Caller;
 
 /// What the caller adds to a configuration, and what overrides its fields.

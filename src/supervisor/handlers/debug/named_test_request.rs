@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
 use super::cargo_test;
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, PackageRunner, TestRun, TestRunner};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::window::Caller;
 

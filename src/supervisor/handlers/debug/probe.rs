@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tether_base::error::Result;
+
 use super::convert;
 use super::launch_attach::program_request;
 use crate::api::debug::results::{DebugSessionState, EvaluatedValue, ProbeReport, ProbeValue};
@@ -9,7 +11,6 @@ use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::config::DotnetChoice;
 use crate::debug::ManagedSession;
-use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 

@@ -2,8 +2,9 @@
 //!
 //! Does not depend on where they are named.
 
+use tether_base::error::{Error, Result};
+
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
-use crate::error::{Error, Result};
 
 /// A session that was started.
 pub struct StartedSession {

@@ -1,11 +1,12 @@
 //! The state of debug sessions.
 
+use tether_base::error::Result;
+
 use super::convert;
 use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus};
 use crate::debug::inspect::ThreadInfo;
 use crate::debug::{ManagedSession, SessionRegistry, StopKind, TargetSnapshot};
-use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 

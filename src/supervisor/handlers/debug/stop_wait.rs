@@ -4,14 +4,14 @@
 
 use futures_util::FutureExt;
 use futures_util::future::select_all;
+use tether_base::error::Result;
+use tether_base::ring::RingQuery;
 
 use super::convert;
 use super::end_message::require_test_run;
 use super::wait_limit::WaitLimit;
 use crate::api::debug::results::StopReport;
 use crate::debug::{ManagedSession, RunState};
-use crate::error::Result;
-use crate::ring::RingQuery;
 use crate::supervisor::context::SupervisorContext;
 
 /// Waits for a stop if there is a wait, and reports the state of the session.

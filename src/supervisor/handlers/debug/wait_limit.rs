@@ -4,8 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use tether_base::error::{Error, ErrorKind, Result};
+
 use crate::api::debug::values::Seconds;
-use crate::error::{Error, ErrorKind, Result};
 
 /// How long requests to the adapter may take beyond the wait: a stop may come at its very end, and is then read.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);

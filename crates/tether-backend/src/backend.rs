@@ -1,0 +1,100 @@
+//! What an adapter is made of: how it starts, what it does with events and requests, how it lets a program go.
+//!
+//! A new adapter implements [`DapBackend`], and mostly [`DapRequests`](crate::DapRequests) for its session; then
+//! [`serve_backend`](crate::serve_backend) serves it. Nothing else has to change: `tests/third_backend.rs` is a small one.
+
+use std::future::Future;
+
+use tether_base::error::Result;
+use tether_dap::types::{DapCapabilities, Fields, OutputEvent};
+use tether_dap::{DapServer, IncomingRequest};
+use tokio::sync::mpsc;
+
+use crate::debuggee_process::DebuggeeProcess;
+use crate::output_reader::OutputPiece;
+
+/// A debug adapter for one kind of program, while it debugs one.
+///
+/// The server calls it from one loop, so nothing here may wait for the program: not [`begin_request`](Self::begin_request),
+/// and [`advance`](Self::advance) only for the next event. What takes longer runs in tasks of the backend.
+pub trait DapBackend: Sized + Send {
+    /// What it debugs, for errors: "a Node program".
+    const PROGRAM: &'static str;
+
+    /// What it can do.
+    fn capabilities() -> DapCapabilities;
+
+    /// Starts a program from the arguments of `launch`. It must wait for `configurationDone` before code of the user runs.
+    /// Dropping the future ends what it has started.
+    ///
+    /// Errors: the arguments are wrong, or it cannot be started or debugged.
+    fn launch(
+        dap: &DapServer,
+        fields: &Fields,
+        launch_id: &str,
+    ) -> impl Future<Output = Result<StartedBackend<Self>>> + Send;
+
+    /// Connects to a running program from the arguments of `attach`. Errors as for `launch`.
+    fn attach(
+        dap: &DapServer,
+        fields: &Fields,
+        launch_id: &str,
+    ) -> impl Future<Output = Result<StartedBackend<Self>>> + Send;
+
+    /// Waits for the next event of its own, and begins to handle it. It is dropped when something else comes first, and called
+    /// again: it must lose nothing by that.
+    fn advance(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Begins a request, which is answered in a task when it takes time. Those before `configurationDone` come here, too;
+    /// `initialize`, `launch`, `attach`, `disconnect` and `terminate` do not.
+    fn begin_request(&mut self, request: IncomingRequest) -> impl Future<Output = ()> + Send;
+
+    /// Whether nothing is left to debug. `is_running`: the process of a launched program has not exited.
+    fn has_ended(&self, is_running: bool) -> bool;
+
+    /// Once it has ended: why.
+    fn close(&mut self) -> impl Future<Output = BackendEnd> + Send;
+
+    /// Whether a thread of the program is stopped. Such a program is killed rather than asked to exit.
+    fn is_stopped(&self) -> bool;
+
+    /// Lets the program run on as if it had never been debugged. `is_launched`: it was launched, not attached to.
+    fn release(&mut self, is_launched: bool) -> impl Future<Output = ()> + Send;
+
+    /// Ends a program that was attached to.
+    fn terminate(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// A piece of the program's output as the client sees it; `None` hides it.
+    fn shown_output(&self, output: OutputEvent) -> Option<OutputEvent> {
+        Some(output)
+    }
+}
+
+/// A backend that debugs a program.
+pub struct StartedBackend<B> {
+    /// It.
+    pub backend: B,
+    /// The program, when it was launched.
+    pub program: Option<LaunchedProgram>,
+    /// Arguments that it does not know. The client is told of each.
+    pub unknown: Vec<String>,
+}
+
+/// A program that was launched.
+pub struct LaunchedProgram {
+    /// Its name, for the client.
+    pub name: String,
+    /// Its process.
+    pub debuggee: DebuggeeProcess,
+    /// What it prints.
+    pub output: mpsc::Receiver<OutputPiece>,
+}
+
+/// Why nothing is left to debug.
+#[derive(Clone, Debug)]
+pub struct BackendEnd {
+    /// What requests are answered from then on.
+    pub reason: String,
+    /// The program has ended, or has closed the connection itself. Otherwise the connection was lost.
+    pub is_by_program: bool,
+}

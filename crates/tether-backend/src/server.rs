@@ -1,0 +1,165 @@
+//! The DAP server of a backend: one conversation, from `initialize` to the end of its connection.
+//!
+//! ```text
+//! initialize ─▶ launch / attach ─▶ the program is connected ─▶ `initialized` ─▶ breakpoints ─▶ configurationDone ─▶ it runs
+//!   ─▶ events of the backend, requests, output ─▶ its end ─▶ `exited`, `terminated` ─▶ disconnect
+//! ```
+//! The loop waits for nothing but messages, so the client can pause, list threads and leave at any time, also while a program
+//! starts.
+
+use std::future::Future;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tether_base::error::{Error, Result};
+use tether_dap::types::{
+    AttachArguments, DapCapabilities, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent,
+};
+use tether_dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
+use tokio::sync::mpsc;
+
+use crate::ServeContext;
+use crate::backend::{DapBackend, LaunchedProgram, StartedBackend};
+use crate::running_session::RunningSession;
+
+/// How many requests may wait for the start of the program.
+const MAX_WAITING: usize = 1000;
+
+/// Serves DAP on a connection until it ends.
+pub fn serve_backend<B: DapBackend + 'static>(
+    connection: DapConnection,
+    context: ServeContext,
+) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let (dap, inbox, driver) = DapServer::over(connection);
+        // The connection ends when the conversation has dropped its handle, and what was queued is written.
+        tokio::join!(converse::<B>(dap, inbox, context), driver);
+    })
+}
+
+async fn converse<B: DapBackend>(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
+    let Some((started, waiting)) = start_backend::<B>(&dap, &mut inbox, &context.launch_id).await else { return };
+    // A client that leaves at once has left.
+    if dap.send_event(&InitializedEvent {}).await.is_ok() {
+        serve_started(started, waiting, dap, &mut inbox, &context).await;
+    }
+}
+
+/// Serves a backend that debugs its program. `waiting`: the requests that came while it started.
+pub async fn serve_started<B: DapBackend>(
+    started: StartedBackend<B>,
+    waiting: Vec<IncomingRequest>,
+    dap: DapServer,
+    inbox: &mut DapInbox,
+    context: &ServeContext,
+) {
+    let StartedBackend { backend, program, .. } = started;
+    let (program, output) = match program {
+        Some(LaunchedProgram { debuggee, output, .. }) => (Some(debuggee), output),
+        None => (None, mpsc::channel(1).1),
+    };
+    RunningSession { backend, program, output, has_exited: false, dap, inbox, context }.run(waiting).await;
+}
+
+/// Handles requests until a program is launched or attached to. `None`: the client has left.
+async fn start_backend<B: DapBackend>(
+    dap: &DapServer,
+    inbox: &mut DapInbox,
+    launch_id: &str,
+) -> Option<(StartedBackend<B>, Vec<IncomingRequest>)> {
+    loop {
+        let request = next_start(inbox, B::capabilities).await?;
+        let (started, waiting) = listen_during_start(dap, inbox, start_by::<B>(dap, &request, launch_id)).await?;
+        match started {
+            Ok(started) => {
+                let process = started.program.as_ref().map(|LaunchedProgram { name, debuggee, .. }| ProcessEvent {
+                    name: name.clone(),
+                    system_process_id: Some(i64::from(debuggee.process.pid())),
+                });
+                announce_start(dap, &started.unknown, process).await;
+                request.respond(&json!({}));
+                return Some((started, waiting));
+            }
+            Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
+        }
+        for request in waiting {
+            request.respond_error(ErrorResponse::new("the program has not started"));
+        }
+    }
+}
+
+/// Answers requests until one launches a program or attaches to it, and returns that. `None`: the client has left.
+async fn next_start(inbox: &mut DapInbox, capabilities: fn() -> DapCapabilities) -> Option<IncomingRequest> {
+    loop {
+        let DapIncoming::Request(request) = inbox.next().await? else { continue };
+        match request.command.as_str() {
+            "initialize" => request.respond(&capabilities()),
+            "launch" | "attach" => return Some(request),
+            "disconnect" | "terminate" => {
+                request.respond(&json!({}));
+                return None;
+            }
+            // Dropping it refuses it.
+            _ => {}
+        }
+    }
+}
+
+async fn start_by<B: DapBackend>(
+    dap: &DapServer,
+    request: &IncomingRequest,
+    launch_id: &str,
+) -> Result<StartedBackend<B>> {
+    if request.command == "launch" {
+        let usage = |cause: String| Error::usage(format!("cannot launch {}", B::PROGRAM)).because(cause);
+        let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
+        B::launch(dap, &fields, launch_id).await
+    } else {
+        let usage = |cause: String| Error::usage(format!("cannot attach to {}", B::PROGRAM)).because(cause);
+        let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
+        B::attach(dap, &fields, launch_id).await
+    }
+}
+
+/// Tells the client which arguments are not known, and which process was launched. Fails when the client has gone, which ends
+/// the session.
+async fn announce_start(dap: &DapServer, unknown: &[String], process: Option<ProcessEvent>) {
+    for name in unknown {
+        let output = format!("the argument `{name}` is not known to this adapter\n");
+        let _ = dap.send_event(&OutputEvent { output, category: Some("important".to_owned()) }).await;
+    }
+    if let Some(process) = process {
+        let _ = dap.send_event(&process).await;
+    }
+}
+
+/// Reads the client while a program starts; returns the requests that have come meanwhile, too. `None`: the client has left.
+/// Dropping the start ends what it has begun.
+async fn listen_during_start<B>(
+    dap: &DapServer,
+    inbox: &mut DapInbox,
+    starting: impl Future<Output = Result<StartedBackend<B>>> + Send,
+) -> Option<(Result<StartedBackend<B>>, Vec<IncomingRequest>)> {
+    let (mut starting, mut waiting) = (Box::pin(starting), Vec::new());
+    loop {
+        let incoming = tokio::select! {
+            started = &mut starting => return Some((started, waiting)),
+            _ = dap.wait_closed() => return None,
+            incoming = inbox.next() => incoming,
+        };
+        match incoming {
+            None => return None,
+            Some(DapIncoming::Request(request)) => match request.command.as_str() {
+                "disconnect" | "terminate" => {
+                    drop(starting);
+                    request.respond(&json!({}));
+                    return None;
+                }
+                "threads" | "pause" => request.respond_error(ErrorResponse::new("the program has not started yet")),
+                _ if waiting.len() < MAX_WAITING => waiting.push(request),
+                _ => request.respond_error(ErrorResponse::new("too many requests before the program has started")),
+            },
+            Some(_) => {}
+        }
+    }
+}

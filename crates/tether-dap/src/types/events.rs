@@ -1,0 +1,84 @@
+//! The bodies of events.
+
+// Names and fields are those of the specification.
+#![allow(missing_docs)]
+
+use super::protocol::{DapEvent, shape};
+use super::shapes::*;
+
+macro_rules! event {
+    ($(#[$doc:meta])* $name:ident, $event:literal, $fields:tt) => {
+        shape!($(#[$doc])* $name $fields);
+        impl DapEvent for $name {
+            const EVENT: &'static str = $event;
+        }
+    };
+}
+
+event!(
+    /// The adapter accepts breakpoints now. js-debug's children send it twice.
+    InitializedEvent, "initialized", {}
+);
+event!(StoppedEvent, "stopped", {
+    /// `step`, `breakpoint`, `exception`, `pause`, `entry`, `goto`, `function breakpoint`, `data breakpoint`, …
+    reason: String;
+    description: Option<String>,
+    thread_id: Option<i64>,
+    text: Option<String>,
+    all_threads_stopped: bool,
+    hit_breakpoint_ids: Vec<i64>,
+    /// Not of the protocol; see [`DataChange`].
+    data_change: Option<DataChange>,
+    /// Not of the protocol: from our adapter for Java, where a list of all threads takes many requests.
+    thread_name: Option<String>,
+});
+event!(
+    /// Only where `all_threads_continued` is `false`, the other threads stay stopped.
+    ContinuedEvent, "continued", {
+        thread_id: i64;
+        all_threads_continued: Option<bool>,
+    }
+);
+event!(ExitedEvent, "exited", {
+    exit_code: i64;
+    /// debugpy's own: `processReplaced` before an `exec`, whose program connects anew.
+    pydevd_reason: Option<String>,
+});
+event!(
+    /// Debugging has ended.
+    TerminatedEvent, "terminated", {}
+);
+event!(ThreadEvent, "thread", {
+    /// `started`, `exited`
+    reason: String,
+    thread_id: i64;
+});
+event!(OutputEvent, "output", {
+    output: String;
+    /// `console` (also when missing), `important`, `stdout`, `stderr`, `telemetry`
+    category: Option<String>,
+});
+event!(BreakpointEvent, "breakpoint", {
+    /// `changed`, `new`, `removed`
+    reason: String,
+    breakpoint: DapBreakpoint;
+});
+event!(ModuleEvent, "module", { reason: String, module: DapModule; });
+event!(LoadedSourceEvent, "loadedSource", { reason: String, source: DapSource; });
+event!(
+    /// What was read of a stop is not valid any more, although nothing has run: `stacks`, `variables`, `all`.
+    InvalidatedEvent, "invalidated", { areas: Vec<String>; }
+);
+event!(
+    /// Something happened that stops nothing. Not of the protocol: our own adapter for Java sends it.
+    MonitorEvent, "monitorEvent", {
+        kind: String,
+        text: String;
+        thread_id: Option<i64>,
+    }
+);
+event!(ProcessEvent, "process", {
+    name: String;
+    system_process_id: Option<i64>,
+});
+event!(CapabilitiesEvent, "capabilities", { capabilities: DapCapabilities; });

@@ -1,0 +1,261 @@
+//! The backend for Java: how a program is launched or attached to, its events and requests, how it is let go.
+//!
+//! ```text
+//! client ─▶ loop ─▶ each request beside, in order where the order counts ─▶ response
+//! virtual machine ─▶ task of the events ─▶ decisions beside ─▶ stops
+//! ```
+
+use std::future::poll_fn;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::BoxFuture;
+use tether_backend::request_failure::RequestFailure;
+use tether_backend::{BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
+use tether_base::error::{Error, Result};
+use tether_base::sync::lock;
+use tether_dap::types::{DapCapabilities, DapModule, Fields, ModuleEvent, VIRTUAL_MACHINE};
+use tether_dap::{DapConnection, DapServer, ErrorResponse, IncomingRequest};
+use tether_jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
+use tether_jdwp::{CLOSED_BY_VM, JdwpClient, JdwpEvent, JdwpEvents};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::attach::{OpenedVm, open_attached};
+use super::breakpoint_table::{BreakpointPlace, StopConditions};
+use super::breakpoints::WantedStop;
+use super::code_origin::CodeOrigin;
+use super::java_program::launch_program;
+use super::java_vm::JavaVm;
+use super::launch_arguments::{JavaAttach, JavaLaunch, JavaProgramKind};
+use super::requests::capabilities;
+use super::session::JavaSession;
+use super::sources::SourceFolders;
+
+/// How many requests may be unanswered.
+const MAX_RUNNING: usize = 4096;
+/// How long the virtual machine may take to let the program go; then the end of the connection does.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Serves DAP on a connection until it ends.
+pub fn serve_java(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
+    serve_backend::<JavaBackend>(connection, context)
+}
+
+/// A Java program that is debugged.
+pub(crate) struct JavaBackend {
+    pub session: Arc<JavaSession>,
+    events: JavaEvents,
+    /// Drives the connection to the virtual machine; requests; decisions at stops.
+    tasks: JoinSet<()>,
+    /// What is to run beside.
+    beside: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
+}
+
+/// The events of the virtual machine.
+enum JavaEvents {
+    /// They are handled once the client has been told that the session is initialized.
+    Waiting(JdwpEvents),
+    /// A task handles them; it says when there are no more.
+    Handled(oneshot::Receiver<()>),
+    /// The connection has ended.
+    Ended,
+}
+
+impl DapBackend for JavaBackend {
+    const PROGRAM: &'static str = "a Java program";
+
+    fn capabilities() -> DapCapabilities {
+        capabilities()
+    }
+
+    async fn launch(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<JavaBackend>> {
+        let usage = |cause: String| Error::usage("cannot launch a Java program").because(cause);
+        let launch = JavaLaunch::from_fields(fields).map_err(usage)?;
+        // What is written from here on may not be what runs.
+        let since = SystemTime::now();
+        let (program, output, stream) = launch_program(&launch, launch_id).await?;
+        let sources = SourceFolders::new(launch.source_paths.clone(), &launch.cwd);
+        if let JavaProgramKind::Source(source) = &launch.program {
+            sources.add_named_file(source);
+        }
+        let failed = |error: String| Error::other("cannot debug the virtual machine").because(error);
+        let opened = JdwpClient::open_tcp(stream).await.map_err(|error| failed(error.to_string()))?;
+        let mut backend = connect_session(dap, opened, sources, launch_id).await?;
+        wait_for_start(&backend.session, &mut backend.events).await?;
+        if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
+            let kind = BreakpointPlace::Entry { class: class.clone() };
+            let wanted = WantedStop { kind, conditions: Ok(StopConditions::default()) };
+            let set = backend.session.replace_breakpoints(|_| false, vec![wanted]).await;
+            set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
+        }
+        let unknown = launch.unknown.clone();
+        *lock(&backend.session.code_origin) = CodeOrigin {
+            folders: program.class_paths,
+            compiled: program.compiled_folder,
+            launch: Some(launch),
+            since,
+            ..CodeOrigin::default()
+        };
+        let name = program.main_class.unwrap_or_else(|| "java".to_owned());
+        let program = Some(LaunchedProgram { name, debuggee: program.debuggee, output });
+        Ok(StartedBackend { backend, program, unknown })
+    }
+
+    async fn attach(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<JavaBackend>> {
+        let usage = |cause: String| Error::usage("cannot attach to a Java program").because(cause);
+        let attach = JavaAttach::from_fields(fields).map_err(usage)?;
+        let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
+        let opened = open_attached(&attach.target, is_host_named).await?;
+        let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
+        let backend = connect_session(dap, opened, sources, launch_id).await?;
+        let failed = |failure: RequestFailure| Error::other("cannot list the threads").because(failure.0);
+        backend.session.list_threads().await.map_err(failed)?;
+        backend.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
+        Ok(StartedBackend { backend, program: None, unknown: attach.unknown })
+    }
+
+    async fn advance(&mut self) {
+        self.handle_waiting_events();
+        tokio::select! {
+            () = wait_for_events_end(&mut self.events) => self.events = JavaEvents::Ended,
+            Some(task) = self.beside.recv() => drop(self.tasks.spawn(task)),
+            Some(_) = self.tasks.join_next() => {}
+        }
+    }
+
+    /// It is polled once here: requests take their places in the order in which they come.
+    async fn begin_request(&mut self, request: IncomingRequest) {
+        if self.tasks.len() >= MAX_RUNNING {
+            return request.respond_error(ErrorResponse::new("too many requests are not answered yet"));
+        }
+        let session = Arc::clone(&self.session);
+        let mut answer = Box::pin(async move { session.answer_in_turn(request).await });
+        if poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await.is_pending() {
+            self.tasks.spawn(answer);
+        }
+    }
+
+    fn has_ended(&self, _: bool) -> bool {
+        matches!(self.events, JavaEvents::Ended)
+    }
+
+    async fn close(&mut self) -> BackendEnd {
+        let reason = self.session.vm.client.wait_closed().await;
+        // What waits for something that runs beside ends, too.
+        self.beside.close();
+        while self.beside.try_recv().is_ok() {}
+        self.session.with_tables(|tables| tables.suspends.forget_all());
+        let is_by_program = reason == CLOSED_BY_VM;
+        BackendEnd { reason: format!("the connection to the virtual machine has ended: {reason}"), is_by_program }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.session.with_tables(|tables| tables.suspends.is_any_suspended())
+    }
+
+    /// An error means that the virtual machine has ended, or does not answer: the end of the connection lets go, too.
+    async fn release(&mut self, _: bool) {
+        let _ = self.session.vm.client.request_within(&Dispose {}, LEAVE_TIMEOUT).await;
+    }
+
+    async fn terminate(&mut self) {
+        let _ = self.session.vm.client.request_within(&Exit { exit_code: 1 }, LEAVE_TIMEOUT).await;
+    }
+}
+
+impl JavaBackend {
+    /// Begins to handle the events of the virtual machine, if nobody does.
+    fn handle_waiting_events(&mut self) {
+        if !matches!(self.events, JavaEvents::Waiting(_)) {
+            return;
+        }
+        let (end, ended) = oneshot::channel();
+        if let JavaEvents::Waiting(events) = std::mem::replace(&mut self.events, JavaEvents::Handled(ended)) {
+            let session = Arc::clone(&self.session);
+            self.tasks.spawn(async move {
+                handle_all_events(&session, events).await;
+                // Fails when the session has ended.
+                let _ = end.send(());
+            });
+        }
+    }
+}
+
+async fn wait_for_events_end(events: &mut JavaEvents) {
+    match events {
+        JavaEvents::Handled(ended) => drop(ended.await),
+        JavaEvents::Waiting(_) | JavaEvents::Ended => std::future::pending().await,
+    }
+}
+
+/// Handles the events of the virtual machine in order, until the connection has ended.
+async fn handle_all_events(session: &Arc<JavaSession>, mut events: JdwpEvents) {
+    while let Some(composite) = events.next().await {
+        match composite {
+            Ok(composite) => {
+                if let Some((thread, reached)) = session.handle_events(composite).await {
+                    let settling = Arc::clone(session);
+                    session.run_beside(async move { settling.settle_thread(thread, reached).await });
+                }
+            }
+            Err(error) => {
+                // What it has suspended is not known: with the connection, the virtual machine lets all threads go.
+                session.print("important", &format!("{error}: the connection is closed\n")).await;
+                session.vm.client.close();
+            }
+        }
+    }
+}
+
+/// A session over the connection to a virtual machine.
+pub(crate) async fn connect_session(
+    dap: &DapServer,
+    (client, events, driver): OpenedVm,
+    sources: SourceFolders,
+    launch_id: &str,
+) -> Result<JavaBackend> {
+    let failed = |cause: String| Error::other("cannot debug the virtual machine").because(cause);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { drop(driver.await) });
+    let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
+    let VmVersion { vm_name: name, vm_version, .. } =
+        vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
+    let (id, version) = (VIRTUAL_MACHINE.into(), Some(vm_version));
+    let module = DapModule { id, name, path: None, version };
+    // Fails when the client has gone, which ends the session.
+    let _ = dap.send_event(&ModuleEvent { reason: "new".to_owned(), module }).await;
+    let (beside_sender, beside) = mpsc::unbounded_channel();
+    let session = Arc::new_cyclic(|own| JavaSession {
+        vm,
+        dap: dap.clone(),
+        sources,
+        tables: Default::default(),
+        code_origin: Default::default(),
+        scratch: format!("tether-{launch_id}-"),
+        own: Weak::clone(own),
+        order: Default::default(),
+        beside: beside_sender,
+    });
+    session.capture_first_events().await.map_err(|failure| failed(failure.0))?;
+    Ok(JavaBackend { session, events: JavaEvents::Waiting(events), tasks, beside })
+}
+
+/// Waits until a launched virtual machine reports that it has started, and is suspended.
+async fn wait_for_start(session: &JavaSession, events: &mut JavaEvents) -> Result<()> {
+    let JavaEvents::Waiting(events) = events else { return Ok(()) };
+    loop {
+        let failed = |cause: String| Error::other("the virtual machine did not start").because(cause);
+        let Some(composite) = events.next().await else {
+            return Err(failed("it has closed the connection".to_owned()));
+        };
+        let composite = composite.map_err(|error| failed(error.to_string()))?;
+        let is_start = |event: &JdwpEvent| matches!(event, JdwpEvent::VmStart { .. });
+        if composite.events.iter().any(is_start) {
+            session.with_tables(|tables| tables.suspends.suspend_all_by_event());
+            return session.list_threads().await.map(drop).map_err(|failure| failed(failure.0));
+        }
+    }
+}

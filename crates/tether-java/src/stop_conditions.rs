@@ -1,0 +1,138 @@
+//! When a breakpoint that was reached stops the program: its condition, its count, its log message.
+
+use tether_backend::hit_condition::HitCondition;
+use tether_backend::log_message::{MessagePart, split_log_message};
+use tether_backend::request_failure::RequestFailure;
+use tether_base::display_text::break_links;
+use tether_dap::types::OutputEvent;
+use tether_jdwp::values::{JdwpValue, ObjectId};
+
+use super::breakpoint_table::{LogPart, StopConditions};
+use super::expression::evaluator::Evaluator;
+use super::expression::parser::parse_expression;
+use super::session::{FrameSpot, JavaSession};
+
+/// How it prints that a condition of a breakpoint could not be evaluated. The program stops there; the reason follows.
+pub const CONDITION_FAILURE: &str = "the condition of a breakpoint failed: ";
+
+/// The conditions as a client sends them. Errors: one of them cannot be evaluated.
+pub(crate) fn parse_conditions(
+    condition: Option<&str>,
+    hit_condition: Option<&str>,
+    log_message: Option<&str>,
+) -> Result<StopConditions, String> {
+    let given = |text: Option<&'_ str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let condition = given(condition).map(|text| parse_expression(&text)).transpose()?;
+    let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
+    let log = log_message.filter(|text| !text.is_empty()).map(parse_log_message).transpose()?;
+    Ok(StopConditions { condition, hits, log })
+}
+
+fn parse_log_message(text: &str) -> Result<Vec<LogPart>, String> {
+    let parse = |part| {
+        Ok(match part {
+            MessagePart::Text(plain) => LogPart::Text(plain),
+            MessagePart::Expression(source) => {
+                let parsed = parse_expression(&source)?;
+                LogPart::Expression(source, parsed)
+            }
+        })
+    };
+    split_log_message(text)?.into_iter().map(parse).collect()
+}
+
+impl JavaSession {
+    /// Which of the breakpoints that a thread has reached stop it.
+    pub(crate) async fn filter_reached(&self, thread: ObjectId, reached: &[i64]) -> Vec<i64> {
+        let mut stopping = Vec::new();
+        for id in reached {
+            let entry = self.with_tables(|tables| tables.breakpoints.entries.get(id).cloned());
+            let Some(entry) = entry else { continue };
+            match self.decide_stop(thread, *id, &entry.conditions).await {
+                Ok(true) => stopping.push(*id),
+                Ok(false) => {}
+                // A condition that fails is shown where it fails.
+                Err(failure) => {
+                    self.print("important", &format!("{CONDITION_FAILURE}{failure}\n")).await;
+                    stopping.push(*id);
+                }
+            }
+        }
+        stopping
+    }
+
+    async fn decide_stop(
+        &self,
+        thread: ObjectId,
+        id: i64,
+        conditions: &StopConditions,
+    ) -> Result<bool, RequestFailure> {
+        let spot = FrameSpot { thread, depth: 0 };
+        let _turn = match conditions.condition.is_some() || conditions.log.is_some() {
+            true => Some(self.take_turn(thread, true).await?),
+            false => None,
+        };
+        if let Some(condition) = &conditions.condition {
+            let value = Evaluator::evaluate_once(self, spot, condition).await?;
+            match value {
+                JdwpValue::Boolean(true) => {}
+                JdwpValue::Boolean(false) => return Ok(false),
+                _ => return Err("it is neither true nor false".into()),
+            }
+        }
+        let hits = self.with_tables(|tables| {
+            tables.breakpoints.entries.get_mut(&id).map_or(0, |entry| {
+                entry.hits = entry.hits.saturating_add(1);
+                entry.hits
+            })
+        });
+        if conditions.hits.is_some_and(|condition| !condition.is_met(hits)) {
+            return Ok(false);
+        }
+        let Some(log) = &conditions.log else { return Ok(true) };
+        let mut text = String::new();
+        for part in log {
+            match part {
+                LogPart::Text(plain) => text.push_str(plain),
+                LogPart::Expression(source, expression) => {
+                    match Evaluator::evaluate_text(self, spot, expression).await {
+                        Ok(value) => text.push_str(&value),
+                        Err(failure) => text.push_str(&format!("{{{source}: {failure}}}")),
+                    }
+                }
+            }
+        }
+        text.push('\n');
+        self.print("console", &text).await;
+        Ok(false)
+    }
+
+    /// Sends a text to the client's console.
+    pub(crate) async fn print(&self, category: &str, text: &str) {
+        // An editor shows what is important as a notification.
+        let text = if category == "important" { break_links(text) } else { text.to_owned() };
+        let output = OutputEvent { output: text, category: Some(category.to_owned()) };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&output).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::syntax::JavaExpression;
+
+    #[test]
+    fn log_messages_have_expressions_in_braces() {
+        let name = |text: &str| LogPart::Expression(text.to_owned(), JavaExpression::Name(text.to_owned()));
+        let text = |text: &str| LogPart::Text(text.to_owned());
+        let check = |message: &str, expect: &[LogPart]| assert_eq!(parse_log_message(message).unwrap(), expect);
+        check("order is {order}!", &[text("order is "), name("order"), text("!")]);
+        check("{a}{ b }", &[name("a"), name("b")]);
+        check("\\{a\\} \\n", &[text("{a} \\n")]);
+        check("ä", &[text("ä")]);
+        assert!(parse_log_message("{a").is_err() && parse_log_message("{a b}").is_err());
+        assert!(parse_conditions(Some(" "), Some(""), Some("")).unwrap() == StopConditions::default());
+        assert!(parse_conditions(Some("a +"), None, None).is_err());
+    }
+}

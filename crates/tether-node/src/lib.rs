@@ -1,0 +1,86 @@
+//! The adapter for Node and for pages of a browser: a DAP server in this process that speaks CDP to the inspectors of a
+//! program.
+//!
+//! Each thread of JavaScript (the main thread of a process, a worker, a child process; a page, a frame of it in a process of
+//! its own, its workers) is an *isolate* with an inspector of its own, and a thread of DAP.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `serve` | a DAP conversation, from `initialize` to its end |
+//! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
+//! | `node_program` | the process of a launched program, and the inspectors that its processes open |
+//! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
+//! | `isolate`, `isolate_host`, `isolate_events` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
+//! | `lane` | a queue of work for each isolate, independent of the others |
+//! | `connection` | connects inspectors, and prepares each isolate before it runs |
+//! | `release` | leaves a process so that nothing of it waits for us |
+//! | `session` | the tables of an active session |
+//! | `requests` | the requests of DAP |
+//! | `evaluation` | requests that evaluate |
+//! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
+//! | `stops` | from pauses of the engine to stops |
+//! | `resume` | continue, step, pause |
+//! | `slowed_functions` | functions that V8 does not optimise after a pause in them |
+//! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
+//! | `data_breakpoints`, `data_breakpoint_table` | data breakpoints: what can be watched, and what is |
+//! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
+//! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
+//! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
+//! | `web_files` | the files of a page's scripts, and their URLs |
+//! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
+//!
+//! Does not depend on sessions of the supervisor.
+
+#![warn(missing_docs, unreachable_pub)]
+// What is read here comes from outside.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+mod attach_target;
+mod breakpoint_code;
+mod breakpoint_table;
+mod breakpoints;
+mod completed_expression;
+mod completions;
+mod connection;
+mod data_breakpoint_table;
+mod data_breakpoints;
+mod evaluation;
+mod frames;
+mod isolate;
+mod isolate_events;
+mod isolate_host;
+mod lane;
+mod launch_arguments;
+mod map_loading;
+mod map_size;
+mod module_announcements;
+mod node_program;
+mod process_inspector;
+mod property_watches;
+mod release;
+mod requests;
+mod resume;
+mod scripts;
+mod serve;
+mod session;
+mod slowed_functions;
+mod source_maps;
+mod stops;
+mod value_text;
+mod variables;
+mod watch_stops;
+mod web_files;
+
+pub use serve::serve_node;

@@ -1,0 +1,141 @@
+//! Leaves processes so that nothing of them waits for us, and none keeps us waiting.
+//!
+//! What is asked of a worker goes through its parent, and so do its answers. A worker that waits for its debugger, or that has
+//! stopped, does so for ever once its process has lost its debugger, or joins its workers: both are ended before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tether_cdp::CdpSession;
+use tether_cdp::debugger::{
+    EnableNodeWorker, EvaluateInGlobalScope, ResumeScript, RunIfWaitingForDebugger, SetSkipAllPauses,
+};
+use tether_cdp::types::{ClosePage, DisableDebugger};
+use tokio::time::timeout;
+
+use super::isolate::Isolate;
+use super::session::NodeSession;
+
+/// How long all processes may take to undo what we have changed in them, or to end.
+const UNDO_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long a process may take to pass on what its workers need to go on without us.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long a worker may take from its making to its start.
+const WORKER_START: Duration = Duration::from_millis(200);
+/// How long it may take to close its connection.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// How processes are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// They run on; they were launched by us.
+    Launched,
+    /// They run on; they were attached to.
+    Attached,
+    /// They are ended.
+    Ended,
+}
+
+impl NodeSession {
+    /// Leaves all processes, or pages, within a second, whatever they do.
+    pub(crate) async fn leave_processes(&self, leaving: Leaving) {
+        let mut processes = self.isolates();
+        processes.retain(|isolate| isolate.is_main());
+        let prepared = timeout(UNDO_TIMEOUT, async {
+            match leaving {
+                Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
+                Leaving::Attached => {
+                    join_all(processes.iter().map(|process| self.stop_announcing_modules(process))).await;
+                    self.remove_all_data_breakpoints().await;
+                }
+                Leaving::Launched => self.remove_all_data_breakpoints().await,
+            }
+        });
+        if prepared.await.is_err() {
+            let what = if leaving == Leaving::Ended { "may keep running" } else { "may still watch properties" };
+            let names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
+            let said = format!("{}: no answer within {UNDO_TIMEOUT:?}; it is left, and {what}\n", names.join(", "));
+            self.print("important", &said).await;
+        }
+        // An evaluation that still goes on could reach a process that ends meanwhile.
+        processes.iter().for_each(|process| process.connection.leave());
+        join_all(processes.iter().map(|process| self.leave_process(process))).await;
+    }
+
+    /// A main thread that is paused runs on when its last client has left.
+    async fn leave_process(&self, process: &Isolate) {
+        self.release_workers(process).await;
+        if !process.is_web() {
+            // Workers that were made before start now, and wait for us: each is told to run as it says so.
+            let _ = timeout(WORKER_START, process.connection.wait_closed()).await;
+        }
+        process.connection.close();
+        // It is closed all the same, by the task that drives it.
+        let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
+    }
+
+    /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
+    pub(crate) async fn let_workers_end(&self, process: &Isolate, thread: Option<u64>) {
+        let mut workers = self.isolates();
+        workers.retain(|it| {
+            let is_of_process = !it.is_main() && Arc::ptr_eq(&it.connection, &process.connection);
+            is_of_process && (thread.is_none() || it.worker_thread == thread)
+        });
+        let ending = join_all(workers.iter().map(|worker| let_worker_end(worker)));
+        if timeout(RELEASE_TIMEOUT, ending).await.is_err() {
+            tracing::debug!("{} has not passed on that its workers end", process.name);
+        }
+    }
+
+    /// Lets the workers of a process run as if there were no debugger, also those that start from now on.
+    pub(crate) async fn release_workers(&self, process: &Isolate) {
+        if process.is_web() {
+            return;
+        }
+        let released = timeout(RELEASE_TIMEOUT, async {
+            // Fails when it has ended.
+            let _ =
+                process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
+            let workers = process.connection.child_sessions();
+            join_all(workers.iter().map(release_worker)).await;
+        });
+        if released.await.is_err() {
+            tracing::debug!("{} has not passed on that its workers are left", process.name);
+        }
+    }
+}
+
+/// A worker runs on, whether it has stopped or waits for its start. Each fails when it has ended.
+async fn release_worker(worker: &CdpSession) {
+    let _ = worker.deliver(&DisableDebugger {}, RELEASE_TIMEOUT).await;
+    let _ = worker.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
+}
+
+/// What is left of its code stops nowhere. Only one that was not started yet is told to start.
+async fn let_worker_end(worker: &Isolate) {
+    let session = &worker.session;
+    // Each fails when it has ended.
+    if worker.with_state(|state| state.is_started) {
+        let skip = SetSkipAllPauses { skip: true };
+        let _ = tokio::join!(
+            biased;
+            session.deliver(&skip, RELEASE_TIMEOUT),
+            session.deliver(&ResumeScript {}, RELEASE_TIMEOUT),
+        );
+    } else {
+        let _ = session.deliver(&RunIfWaitingForDebugger {}, RELEASE_TIMEOUT).await;
+    }
+}
+
+/// Ends a program that was attached to, or closes a page.
+async fn end_attached(isolate: &Arc<Isolate>) {
+    let expression = "process.kill(process.pid)".to_owned();
+    let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
+    // Each fails when it has ended.
+    if isolate.is_web() {
+        let _ = isolate.call(&ClosePage {}).await;
+    } else {
+        let _ = isolate.call(&end).await;
+    }
+}

@@ -1,0 +1,281 @@
+//! The backend for Node: how a program is launched or attached to, what its processes and isolates do, how it is let go.
+//!
+//! The loop waits for no program: what asks an isolate runs in its lane. Requests are answered in order, except those whose
+//! order does not matter: these run concurrently.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, join_all};
+use tether_backend::request_failure::RequestFailure;
+use tether_backend::requests::answer_request;
+use tether_backend::{Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
+use tether_base::error::{Error, Result};
+use tether_dap::types::{DapCapabilities, Fields, OutputEvent, ThreadsResponse};
+use tether_dap::{DapConnection, DapServer, IncomingRequest};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::attach_target::{attach_error, find_target};
+use super::connection::{InspectorAddress, process_name};
+use super::isolate::Isolate;
+use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
+use super::isolate_host::IsolateHost;
+use super::lane::{Lane, LaneFull, SessionTasks};
+use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
+use super::module_announcements::announcing_script;
+use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
+use super::release::Leaving;
+use super::requests::{capabilities, is_concurrent};
+use super::session::NodeSession;
+
+/// Serves DAP on a connection until it ends.
+pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
+    serve_backend::<NodeBackend>(connection, context)
+}
+
+/// A Node program, or a page, that is debugged.
+pub(crate) struct NodeBackend {
+    session: Arc<NodeSession>,
+    events: IsolateEvents,
+    queue: mpsc::Receiver<IsolateEvent>,
+    /// The other processes of a launched program.
+    inspectors: Option<OpenedInspectors>,
+    /// Drive the connections to the inspectors, and the lanes; evaluations.
+    tasks: SessionTasks,
+    /// Processes of the program that are being connected to.
+    connecting: JoinSet<()>,
+    /// Requests that are answered in order.
+    requests: Lane,
+}
+
+impl DapBackend for NodeBackend {
+    const PROGRAM: &'static str = "a Node program";
+
+    fn capabilities() -> DapCapabilities {
+        capabilities()
+    }
+
+    async fn launch(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<NodeBackend>> {
+        let usage = |cause: String| Error::usage("cannot launch a Node program").because(cause);
+        let launch = NodeLaunch::from_fields(fields).map_err(usage)?;
+        let binding = random_name();
+        let LaunchedNode { debuggee, script, output, first, inspectors } =
+            launch_program(&launch, launch_id, &binding).await?;
+        let mut backend = NodeBackend::new(dap, &launch.settings, binding, Some(script));
+        backend.inspectors = Some(inspectors);
+        let failed = |failure: RequestFailure| Error::other("cannot debug the program").because(failure.0);
+        backend.connect_opened(&first).await.map_err(failed)?;
+        if let (true, Some(program)) = (launch.stop_on_entry, &launch.program) {
+            backend.session.stop_at_entry(program).await.map_err(failed)?;
+        }
+        let program = LaunchedProgram { name: process_name(&first.program, first.pid), debuggee, output };
+        Ok(StartedBackend { backend, program: Some(program), unknown: launch.settings.unknown })
+    }
+
+    async fn attach(dap: &DapServer, fields: &Fields, _: &str) -> Result<StartedBackend<NodeBackend>> {
+        let usage = |cause: String| Error::usage("cannot attach to a Node program").because(cause);
+        let attach = NodeAttach::from_fields(fields).map_err(usage)?;
+        let target = find_target(&attach).await?;
+        let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
+        let binding = random_name();
+        let hook = Some(announcing_script(&binding));
+        let backend = NodeBackend::new(dap, &attach.settings, binding, hook);
+        let isolate = backend.connect(&target).await.map_err(failed)?;
+        backend.session.announce_modules(&isolate).await;
+        backend.session.follow_console(&isolate).await.map_err(failed)?;
+        Ok(StartedBackend { backend, program: None, unknown: attach.settings.unknown })
+    }
+
+    async fn advance(&mut self) {
+        tokio::select! {
+            biased; // what has been sent, before what is new
+            Some(event) = self.queue.recv() => self.handle_event(event),
+            Some(opened) = next_inspector(&mut self.inspectors) => self.add_process(opened),
+            Some(_) = self.connecting.join_next() => {}
+            () = self.session.isolate_removed.notified() => {}
+        }
+    }
+
+    async fn begin_request(&mut self, request: IncomingRequest) {
+        let session = Arc::clone(&self.session);
+        match request.command.as_str() {
+            "threads" => request.respond(&ThreadsResponse { threads: self.session.list_threads() }),
+            "pause" => self.tasks.spawn(async move {
+                answer_request(&session, request).await;
+                session.repeat_pauses().await;
+            }),
+            "configurationDone" => {
+                let configuring = Arc::clone(&session);
+                let configured = self.requests.request(async move { answer_request(&configuring, request).await });
+                self.tasks.spawn(async move {
+                    configured.await;
+                    let isolates = session.isolates();
+                    join_all(isolates.iter().map(|isolate| session.repeat_start(isolate))).await;
+                });
+            }
+            command if is_concurrent(command) => {
+                self.tasks.spawn(async move { answer_request(&session, request).await });
+            }
+            // Without room it is dropped, which refuses it.
+            _ => drop(self.requests.add(async move { session.answer_in_lane(request).await })),
+        }
+    }
+
+    /// When the process of a launched program has exited, and all its other processes have; one that was attached to, when its
+    /// connection has ended.
+    fn has_ended(&self, is_running: bool) -> bool {
+        !is_running && self.session.isolates().is_empty() && self.connecting.is_empty()
+    }
+
+    async fn close(&mut self) -> BackendEnd {
+        BackendEnd { reason: "the program has ended".to_owned(), is_by_program: true }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.session.isolates().iter().any(|isolate| isolate.pause().is_some())
+    }
+
+    async fn release(&mut self, is_launched: bool) {
+        let leaving = if is_launched { Leaving::Launched } else { Leaving::Attached };
+        self.session.leave_processes(leaving).await;
+    }
+
+    async fn terminate(&mut self) {
+        self.session.leave_processes(Leaving::Ended).await;
+    }
+
+    fn shown_output(&self, mut output: OutputEvent) -> Option<OutputEvent> {
+        if output.category.as_deref() == Some("stderr") {
+            output.output = without_inspector_lines(output.output);
+        }
+        Some(output).filter(|output| !output.output.is_empty())
+    }
+}
+
+impl NodeBackend {
+    fn new(dap: &DapServer, settings: &SourceSettings, binding: String, hook: Option<PathBuf>) -> NodeBackend {
+        let (events, queue) = IsolateEvents::new();
+        let SourceSettings { maps, skip, .. } = settings.clone();
+        let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
+        let tasks = SessionTasks::default();
+        let requests = Lane::start(&tasks);
+        NodeBackend { session, events, queue, inspectors: None, connecting: JoinSet::new(), requests, tasks }
+    }
+
+    async fn connect(&self, address: &InspectorAddress) -> Answer<Arc<Isolate>> {
+        self.session.connect_process(address, &self.events, &self.tasks).await
+    }
+
+    async fn connect_opened(&self, opened: &OpenedInspector) -> Answer<Arc<Isolate>> {
+        self.connect(&opened_address(opened)?).await
+    }
+
+    /// Hands an event to the lane of its isolate.
+    fn handle_event(&self, event: IsolateEvent) {
+        let session = Arc::clone(&self.session);
+        match event {
+            IsolateEvent::Sent { isolate, event } => {
+                // It has ended since.
+                let Ok(isolate) = self.session.isolate(isolate) else { return };
+                let own = Arc::clone(&isolate);
+                let added = isolate.lane.add(async move {
+                    if let Err(failure) = session.handle_event(&own, event).await {
+                        // An isolate that ends meanwhile is no failure.
+                        tracing::debug!("an event of {} could not be handled: {failure}", own.name);
+                    }
+                });
+                close_when_full(&isolate.connection, added);
+            }
+            IsolateEvent::ChildStarted(child) => {
+                let connection = Arc::clone(&child.connection);
+                close_when_full(&connection, self.session.add_child(child, &self.tasks));
+            }
+            IsolateEvent::Ended { isolate } => {
+                let Ok(isolate) = self.session.isolate(isolate) else { return };
+                let id = isolate.id;
+                let ending = isolate.lane.add(async move {
+                    session.report_thread("exited", id).await;
+                    session.remove_isolate(id);
+                });
+                if ending.is_err() {
+                    self.session.remove_isolate(id);
+                }
+            }
+        }
+    }
+
+    fn add_process(&mut self, opened: OpenedInspector) {
+        let (session, events, tasks) = (Arc::clone(&self.session), self.events.clone(), self.tasks.clone());
+        self.connecting.spawn(async move {
+            let connected = match opened_address(&opened) {
+                Ok(address) => session.connect_process(&address, &events, &tasks).await,
+                Err(failure) => Err(failure),
+            };
+            match connected {
+                Ok(isolate) => {
+                    session.report_thread("started", isolate.id).await;
+                    // Fails when it has ended.
+                    let _ = session.request_start(&isolate).await;
+                    tasks.spawn(async move { session.repeat_start(&isolate).await });
+                }
+                Err(failure) => {
+                    let name = process_name(&opened.program, opened.pid);
+                    session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
+                }
+            }
+        });
+    }
+}
+
+/// Where a process of the program listens: the port must be one of our user.
+fn opened_address(opened: &OpenedInspector) -> Answer<InspectorAddress> {
+    let (port, path) = websocket_address(&opened.url)?;
+    let (name, host) = (process_name(&opened.program, opened.pid), IsolateHost::Node);
+    Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: true })
+}
+
+/// A full lane ends the connection: nothing may be lost unnoticed.
+fn close_when_full(connection: &ConnectionEvents, added: std::result::Result<(), LaneFull>) {
+    if added.is_err() {
+        connection.close();
+    }
+}
+
+/// The name of the function by which breakpoints report: one that the program does not know.
+fn random_name() -> String {
+    let mut bytes = [0; 8];
+    // On failure they stay zero, which names the function all the same.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    format!("__tether_{}", hex::encode(bytes))
+}
+
+async fn next_inspector(inspectors: &mut Option<OpenedInspectors>) -> Option<OpenedInspector> {
+    inspectors.as_mut()?.next().await
+}
+
+/// Without the lines that Node itself prints about its inspector.
+fn without_inspector_lines(text: String) -> String {
+    const LINES: [&str; 5] = [
+        "Debugger attached.",
+        "Waiting for the debugger to disconnect...",
+        "Debugger listening on ws://",
+        "Debugger ending on ws://",
+        "For help, see: https://nodejs.org/en/docs/inspector",
+    ];
+    let is_own = |line: &str| LINES.iter().any(|start| line.starts_with(start));
+    if text.lines().any(is_own) { text.split_inclusive('\n').filter(|line| !is_own(line)).collect() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_inspector_are_not_the_programs() {
+        let check = |text: &str, left: &str| assert_eq!(without_inspector_lines(text.to_owned()), left);
+        check("Debugger attached.\n", "");
+        check("a\nWaiting for the debugger to disconnect...\nb", "a\nb");
+        check("the Debugger attached.\n", "the Debugger attached.\n");
+    }
+}

@@ -1,8 +1,0 @@
-//! Work on files, off the threads that serve connections: a slow disk must not hold them up.
-
-use crate::adapters::request_failure::RequestFailure;
-
-/// Runs work that may wait for a disk on a thread for such work. Errors: it did not end.
-pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RequestFailure> {
-    tokio::task::spawn_blocking(work).await.map_err(|cause| RequestFailure(format!("a task has failed: {cause}")))
-}
