@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type { CloseWatchInput } from "../src/host/closeWatch";
 import { HostState } from "../src/host/hostState";
 import { EMPTY_OVERVIEW, withLink, withSession, withWindow } from "../src/host/overview";
-import type { SessionStatus, WindowStatus } from "../src/rpc/protocol";
+import type { DebugSessionStatus, WindowStatus } from "../src/rpc/protocol";
 import { openTo, scriptedPeer, until } from "./scriptedPeer";
 
-const status = (fields: Partial<WindowStatus> = {}): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, launchId: "a", ...fields });
-const session = (fields: Partial<SessionStatus> = {}): SessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1, ...fields });
+const status = (fields: Partial<WindowStatus> = {}): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, changes: [], sessions: [], launchId: "a", ...fields });
+const session = (fields: Partial<DebugSessionStatus> = {}): DebugSessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1, connected: true, stale: false, runningThreads: [], suspendedThreads: [], targets: [], ...fields });
 const CONNECTED = { kind: "connected", version: "0.1.0", pid: 7 } as const;
 
 function hostState() {
@@ -54,7 +54,7 @@ test("without a connection nothing is shown as known, but the last relaunch", ()
 
 test("a connection is followed: window, sessions with the place of their stops, breakpoints", async () => {
   const { state, inputs } = hostState();
-  const stopReason = { type: "BREAKPOINT_HIT", location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
+  const stopReason = { type: "BREAKPOINT_HIT" as const, location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
   let breakpoints: object[] = [];
   const peer = scriptedPeer({
     "window/status": () => status(),
@@ -96,7 +96,7 @@ async function followed(first: WindowStatus, known = hostState()) {
   return { ...known, peer, connection, notify, answers, heard };
 }
 
-const ABSENT: WindowStatus = { state: "absent", generation: 2, reconnected: false, stale: false };
+const ABSENT: WindowStatus = { state: "absent", generation: 2, reconnected: false, stale: false, changes: [], sessions: [] };
 
 test("a window that is stopped by request, or replaced, is released and not closed", async () => {
   const { notify, heard, connection } = await followed(status());

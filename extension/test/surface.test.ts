@@ -30,7 +30,7 @@ test("a label has the icons of its own text only", () => {
   check(iconText`$(rocket) ${"$(bug) b $(sync~spin)"}`, ["rocket"]);
   check(iconText`${"a$"}(bug) ${"\\$(bug)"} ${"$$(bug)"}`, []);
   assert.equal(iconText`${"costs $5"} ${3}`, "costs $5 3");
-  const window = { state: "$(bug)" as "ready", generation: 1, reconnected: false, stale: false };
+  const window = { state: "$(bug)" as "ready", generation: 1, reconnected: false, stale: false, changes: [], sessions: [] };
   check(statusText({ ...EMPTY_OVERVIEW, link: { kind: "connected", version: "1", pid: 1 }, window })?.text ?? "", ["question"]);
 });
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SessionStatus, WindowStatus } from "../src/rpc/protocol";
+import type { DebugSessionStatus, WindowStatus } from "../src/rpc/protocol";
 import { toChromeTrace } from "../src/timeline/chromeTrace";
 import { MAX_SPAN_MS, clockText, durationText, fitScale, panScale, ticksOf, toTime, toX, zoomScale } from "../src/timeline/timeScale";
 import { BUILD_LANE, EDIT_LANE, EMPTY_TIMELINE, LINK_LANE, MAX_ENTRIES, WINDOW_LANE, recordLink, recordSession, recordWindow, type Timeline } from "../src/timeline/timeline";
 
-const status = (fields: Partial<WindowStatus>): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, ...fields });
-const session = (fields: Partial<SessionStatus>): SessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1_000, ...fields });
+const status = (fields: Partial<WindowStatus>): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, changes: [], sessions: [], ...fields });
+const session = (fields: Partial<DebugSessionStatus>): DebugSessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1_000, connected: true, stale: false, runningThreads: [], suspendedThreads: [], targets: [], ...fields });
 
 /** Each entry of a lane as `name start-end`; `…` goes on. */
 const lane = (timeline: Timeline, name: string) =>
@@ -81,7 +81,7 @@ test("a failed build has its last lines, and a window that closed its exit", () 
 
 test("a session is running, stopped at a place, running, ended", () => {
   const stopped = session({ state: "STOPPED" });
-  const stopReason = { type: "BREAKPOINT_HIT", threadName: "MainThread", location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
+  const stopReason = { type: "BREAKPOINT_HIT" as const, threadName: "MainThread", location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
   let timeline = recordSession(EMPTY_TIMELINE, session({}), 1_200);
   timeline = recordSession(timeline, stopped, 2_000);
   // The place comes by another request, a little later.

@@ -39,6 +39,7 @@ pub const DEBUGGER_JOIN: &str = "debugger/join";
 
 /// The parameters of [`INITIALIZE`]: the front end that connects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     pub name: String,
@@ -63,6 +64,7 @@ impl InitializeParams {
 
 /// What the supervisor may send to a front end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClientCapabilities {
     /// Receives [`WINDOW_DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`WINDOW_DID_CHANGE_CONSOLE`]; an `editor`
@@ -80,6 +82,7 @@ pub struct ClientCapabilities {
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ClientRole {
     /// Sends requests; receives notifications of changed states if its capabilities include that.
@@ -95,6 +98,7 @@ pub enum ClientRole {
 
 /// The result of [`INITIALIZE`]: the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
     pub name: String,

@@ -9,6 +9,8 @@
 
 mod initialize;
 mod stdio_frames;
+#[cfg(test)]
+mod typescript_types;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

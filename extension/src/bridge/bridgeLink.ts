@@ -5,7 +5,7 @@
 import { watch, type FSWatcher } from "node:fs";
 import { connect } from "node:net";
 import * as path from "node:path";
-import type { InitializeParams } from "../rpc/protocol";
+import type { ConnectingClient } from "../rpc/supervisorConnection";
 import { SupervisorConnection, type RequestHandlers } from "../rpc/supervisorConnection";
 import { SESSION_FILE, candidateFolders, checkSocket, readSession, type BridgeAddress } from "./sessionFile";
 
@@ -14,7 +14,7 @@ export interface BridgeLinkPorts {
   launchId: string;
   /** Where the session file may be: workspace folders, folders of extensions. */
   folders: readonly string[];
-  client: InitializeParams;
+  client: ConnectingClient;
   handlers: RequestHandlers;
   log(line: string): void;
 }

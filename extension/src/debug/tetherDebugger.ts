@@ -1,6 +1,6 @@
 /** The debug type `tether`: launches a session in the supervisor, or joins one, through `tether dap`. */
 import * as vscode from "vscode";
-import type { SessionStatus } from "../rpc/protocol";
+import type { DebugSessionStatus } from "../rpc/protocol";
 import { configurationText, notificationText, plainConfiguration } from "../surface/plainText";
 import type { RemoteSessions } from "./remoteSessions";
 
@@ -10,7 +10,7 @@ export interface TetherDebuggerPorts {
   /** The program and the folder. Rejects with what is missing. */
   resolve(): Promise<{ program: string; folder: string }>;
   remoteSessions: RemoteSessions;
-  liveSessions(): readonly SessionStatus[];
+  liveSessions(): readonly DebugSessionStatus[];
   /** Connects first, so that the sessions are known. Undefined: the user has chosen none. */
   pickSession(): Promise<string | undefined>;
 }

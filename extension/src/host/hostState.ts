@@ -2,7 +2,8 @@
  * What the host knows: keeps overview and timeline up to date from a connection's notifications, and tells the close watch
  * of the supervisor's window. Knows nothing of VS Code.
  */
-import { isLive, type Breakpoint, type SessionStatus, type WindowStatus } from "../rpc/protocol";
+import type { BreakpointReport, DebugSessionStatus, WindowStatus } from "../rpc/protocol";
+import { isLive } from "../rpc/states";
 import type { RequestOptions, SupervisorConnection } from "../rpc/supervisorConnection";
 import { toSupervisorError } from "../rpc/supervisorError";
 import { EMPTY_TIMELINE, recordLink, recordSession, recordWindow, type Timeline } from "../timeline/timeline";
@@ -74,7 +75,7 @@ export class HostState {
       this.windowNotifications++;
       this.takeWindow(status);
     });
-    listen<SessionStatus>("debug/didChangeState", (session) => {
+    listen<DebugSessionStatus>("debug/didChangeState", (session) => {
       this.takeSession(session);
       void this.refreshSession(session);
       this.scheduleBreakpoints();
@@ -83,7 +84,7 @@ export class HostState {
   }
 
   async refreshBreakpoints(): Promise<void> {
-    const report = await this.request<{ breakpoints?: Breakpoint[] }>("breakpoint/list");
+    const report = await this.request<{ breakpoints?: BreakpointReport[] }>("breakpoint/list");
     if (report?.breakpoints !== undefined) {
       this.overview = withBreakpoints(this.overview, report.breakpoints);
       this.ports.onDidChange();
@@ -134,7 +135,7 @@ export class HostState {
     clearTimeout(this.breakpointTimer);
   }
 
-  private takeSession(session: SessionStatus): void {
+  private takeSession(session: DebugSessionStatus): void {
     this.timeline = recordSession(this.timeline, session, Date.now());
     this.overview = withSession(this.overview, session);
     this.ports.onDidChange();
@@ -148,8 +149,8 @@ export class HostState {
   }
 
   private async refreshSessions(): Promise<void> {
-    const status = await this.request<Partial<SessionStatus> & { sessions?: SessionStatus[] }>("debug/status");
-    const sessions = status?.sessions ?? (status?.sessionId !== undefined ? [status as SessionStatus] : []);
+    const status = await this.request<Partial<DebugSessionStatus> & { sessions?: DebugSessionStatus[] }>("debug/status");
+    const sessions = status?.sessions ?? (status?.sessionId !== undefined ? [status as DebugSessionStatus] : []);
     for (const session of sessions) {
       this.timeline = recordSession(this.timeline, session, Date.now());
     }
@@ -158,11 +159,11 @@ export class HostState {
   }
 
   /** A notification does not have the place of a stop. */
-  private async refreshSession({ sessionId, state }: SessionStatus): Promise<void> {
+  private async refreshSession({ sessionId, state }: DebugSessionStatus): Promise<void> {
     if (!isLive(state)) {
       return;
     }
-    const session = await this.request<SessionStatus>("debug/status", { sessionId });
+    const session = await this.request<DebugSessionStatus>("debug/status", { sessionId });
     // It may have changed again meanwhile; the notification of that is on its way.
     const now = this.overview.sessions.find((it) => it.sessionId === sessionId);
     if (session?.sessionId === sessionId && session.state === now?.state) {

@@ -2,7 +2,8 @@
  * What the extension knows of a folder: the connection, the window, debug sessions, breakpoints. Pure: each message gives
  * a new state. Status item and tree are made from it.
  */
-import { isLive, isOpen, type Breakpoint, type SessionStatus, type WindowStatus } from "../rpc/protocol";
+import type { BreakpointReport, DebugSessionStatus, WindowStatus } from "../rpc/protocol";
+import { isLive, isOpen } from "../rpc/states";
 
 export type LinkState =
   | { kind: "noFolder" }
@@ -23,8 +24,8 @@ export interface LastRelaunch {
 export interface Overview {
   link: LinkState;
   window?: WindowStatus;
-  sessions: readonly SessionStatus[];
-  breakpoints: readonly Breakpoint[];
+  sessions: readonly DebugSessionStatus[];
+  breakpoints: readonly BreakpointReport[];
   lastRelaunch?: LastRelaunch;
   /** The newest change seen while the window was stale or built: the cause of the next launch. */
   pendingCause?: string;
@@ -64,18 +65,18 @@ export function withWindow(overview: Overview, window: WindowStatus, now: number
 }
 
 /** A session that is new or has changed; ended ones are kept for a while, the oldest go first. */
-export function withSession(overview: Overview, session: SessionStatus): Overview {
+export function withSession(overview: Overview, session: DebugSessionStatus): Overview {
   const others = overview.sessions.filter((it) => it.sessionId !== session.sessionId);
   return withSessions(overview, [...others, session]);
 }
 
-export function withSessions(overview: Overview, all: readonly SessionStatus[]): Overview {
+export function withSessions(overview: Overview, all: readonly DebugSessionStatus[]): Overview {
   const byStart = [...all].sort((a, b) => a.startedAt - b.startedAt);
   const ended = byStart.filter((it) => !isLive(it.state)).slice(-MAX_ENDED);
   return { ...overview, sessions: [...byStart.filter((it) => isLive(it.state)), ...ended] };
 }
 
-export function withBreakpoints(overview: Overview, breakpoints: readonly Breakpoint[]): Overview {
+export function withBreakpoints(overview: Overview, breakpoints: readonly BreakpointReport[]): Overview {
   return { ...overview, breakpoints };
 }
 

@@ -1,6 +1,6 @@
 /** Starts `tether rpc`, which connects its stdio to the folder's supervisor and starts that on demand. */
 import { spawn } from "node:child_process";
-import type { InitializeParams } from "../rpc/protocol";
+import type { ConnectingClient } from "../rpc/supervisorConnection";
 import { SupervisorConnection, type RequestHandlers } from "../rpc/supervisorConnection";
 import { SupervisorError } from "../rpc/supervisorError";
 
@@ -13,7 +13,7 @@ const EXIT_TIMEOUT_MS = 5_000;
 export async function connectThroughProgram(
   program: string,
   folder: string,
-  client: InitializeParams,
+  client: ConnectingClient,
   handlers: RequestHandlers,
   log: (line: string) => void,
 ): Promise<SupervisorConnection> {

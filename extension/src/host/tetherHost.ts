@@ -10,7 +10,8 @@ import { RemoteSessions } from "../debug/remoteSessions";
 import { TetherDebugger } from "../debug/tetherDebugger";
 import { WindowDebugger } from "../debug/windowDebugger";
 import { McpServer } from "../mcp/mcpServer";
-import { isLive, isOpen, type SessionStatus } from "../rpc/protocol";
+import type { DebugSessionStatus } from "../rpc/protocol";
+import { isLive, isOpen } from "../rpc/states";
 import type { SupervisorConnection } from "../rpc/supervisorConnection";
 import { chooseOne, showInformation } from "../surface/messages";
 import { OverviewTree } from "../surface/overviewTree";
@@ -152,7 +153,7 @@ export class TetherHost implements vscode.Disposable {
     return folder;
   }
 
-  liveSessions(): SessionStatus[] {
+  liveSessions(): DebugSessionStatus[] {
     return this.state.overview.sessions.filter((it) => isLive(it.state));
   }
 

@@ -1,130 +1,270 @@
-/** The supervisor's messages as this extension uses them; the source of each is `src/api/` of the supervisor. */
+/**
+ * The messages of the supervisor that this extension uses, written from its own types (`src/api`):
+ * `UPDATE_PROTOCOL=1 cargo test --lib editor` writes this file again.
+ */
 
-export type WindowStateName =
-  | "absent"
-  | "starting"
-  | "ready"
-  | "stale"
-  | "building"
-  | "stopping"
-  | "exited"
-  | "unresponsive"
-  | "unverified";
+/** How an edit of its file affected a breakpoint. */
+export type BreakpointDrift = "moved" | "ambiguous" | "lost";
 
-export interface ChangedFile {
-  path: string;
-  kind: "modified" | "added" | "removed";
-  modifiedAt: number;
+/** A breakpoint or a watchpoint, and its state. */
+export interface BreakpointReport {
+  access?: WatchpointAccess;
+  breakpointId: number;
+  className?: string;
+  /** If one was asked for: where it is bound, or is to be. */
+  column?: number;
+  condition?: string;
+  drift?: BreakpointDrift;
+  /** What a watchpoint watches: an expression, or `Class.field`. */
+  expression?: string;
+  file?: string;
+  function?: string;
+  hitCondition?: string;
+  hitCount?: number;
+  /** Where it is; an adapter may have moved it to the next line with code. */
+  line?: number;
+  logMessage?: string;
+  /** Why it is not verified, or not where it was. */
+  message?: string;
+  notes?: string[];
+  /** The joined editor that has set it; it goes when the editor does. */
+  owner?: string;
+  state: BreakpointState;
 }
 
+/** Whether a breakpoint is set in a target. */
+export type BreakpointState = "verified" | "pending" | "unbound";
+
+/** How the last build went. */
 export interface BuildReport {
-  ok: boolean;
-  endedAt: number;
   durationMs: number;
+  endedAt: number;
+  ok: boolean;
+  /** The last lines of its output. */
   tail: string;
 }
 
-export interface WindowExit {
-  code?: number;
-  signal?: number;
-  at: number;
-  /** What was under way, and the last lines of its console and output. */
-  doing?: string[];
-  console?: string[];
-  output?: string;
+/** One changed file. */
+export interface ChangedFile {
+  kind: ChangedFileKind;
+  /** The file's mtime; for a removed file the one that it had. */
+  modifiedAt: number;
+  /** Relative to the workspace. */
+  path: string;
 }
 
-/** How the window was last brought up to date, since it was started. */
+/** How a tracked file differs from what the window was built from. */
+export type ChangedFileKind = "modified" | "added" | "removed";
+
+/** What the supervisor may send to a front end. */
+export interface ClientCapabilities {
+  /** Receives `WINDOW_DID_CHANGE_STATE`, `DEBUG_DID_CHANGE_STATE` and `WINDOW_DID_CHANGE_CONSOLE`; an `editor` and a `host` always receive the first two. */
+  didChangeState?: boolean;
+  /** Answers `HOST_RUN_TASK`, `HOST_STOP_SERVER` and `HOST_EXECUTE_COMMAND`, as the role `host` does. */
+  host?: boolean;
+  /** Starts no supervisor: one whose program was replaced stays for it. */
+  keepsSupervisor?: boolean;
+  /** Answers `START_DEBUG_SESSION`. */
+  startDebugSession?: boolean;
+  /** Answers `TERMINATE_DEBUG_SESSION`. */
+  terminateDebugSession?: boolean;
+}
+
+/** What a connection is for. */
+export type ClientRole = "client" | "editor" | "windowBridge" | "host";
+
+/** The state of a session. */
+export type DebugSessionState = "STARTING" | "RUNNING" | "STOPPED" | "TERMINATED" | "DISCONNECTED";
+
+/** The status of one session. */
+export interface DebugSessionStatus {
+  /** As `tether adapters` lists it. */
+  adapter: string;
+  /** The adapter's process, where one was started. */
+  adapterPid?: number;
+  /** Whether the adapter is connected. */
+  connected: boolean;
+  /** The editors that have joined it. */
+  editors?: string[];
+  endedAt?: number;
+  /** The one that stopped it. */
+  exception?: ExceptionReport;
+  exitCode?: number;
+  /** How it ended, or what is wrong with it. */
+  message?: string;
+  /** What is debugged: a program, a configuration, a test. */
+  name: string;
+  /** The program's process, where it is known. */
+  pid?: number;
+  /** Who has resumed the program last, and how. */
+  resumedBy?: string;
+  runningThreads: ThreadStatus[];
+  sessionId: string;
+  /** A source file has changed since the session began. */
+  stale: boolean;
+  startedAt: number;
+  state: DebugSessionState;
+  /** Of the first thread that stopped. */
+  stopReason?: StopReason;
+  suspendedThreads: ThreadStatus[];
+  targets: TargetStatus[];
+  vmName?: string;
+}
+
+/** The exception that stopped a thread. */
+export interface ExceptionReport {
+  class: string;
+  message: string;
+  stack?: string;
+}
+
+/** The parameters of `INITIALIZE`: the front end that connects. */
+export interface InitializeParams {
+  capabilities?: ClientCapabilities;
+  /** Of a window bridge: the launch id in the environment of its window, by which the window is recognised. */
+  launchId?: string;
+  name: string;
+  role?: ClientRole;
+  /** The version of the front end's program: an older supervisor exits for a newer one. That of a window bridge is only logged. */
+  version: string;
+}
+
+/** The result of `INITIALIZE`: the supervisor. */
+export interface InitializeResult {
+  /** The supervisor is older than the front end, or the front end's program has replaced its own: it exits now, and the window stays. Connect again. */
+  draining: boolean;
+  name: string;
+  pid: number;
+  version: string;
+  workspace: string;
+}
+
+/** How a window was made to run the new code. */
+export type RefreshMethod = "relaunch" | "reload" | "restartExtensionHost";
+
+/** How a running window was last brought up to date. */
 export interface RefreshReport {
-  by: "relaunch" | "reload" | "restartExtensionHost";
+  by: RefreshMethod;
+  /** Without the build. */
   tookMs: number;
 }
 
-/** The result of `window/status`, and the parameters of `window/didChangeState`. */
-export interface WindowStatus {
-  state: WindowStateName;
-  pid?: number;
-  cdpPort?: number;
-  inspectorPort?: number;
-  launchId?: string;
-  startedAt?: number;
-  generation: number;
-  reconnected: boolean;
-  stale: boolean;
-  changes?: ChangedFile[];
-  lastBuild?: BuildReport;
-  sessions?: string[];
-  exit?: WindowExit;
-  refreshed?: RefreshReport;
-  notes?: string[];
-}
+/** The state of the window. */
+export type ReportedWindowState = "stopping" | "absent" | "starting" | "ready" | "stale" | "building" | "exited" | "unresponsive" | "unverified";
 
-export type SessionState = "STARTING" | "RUNNING" | "STOPPED" | "TERMINATED" | "DISCONNECTED";
-
-export interface StopReason {
-  type: string;
-  threadName?: string;
-  location?: { methodName: string; lineNumber: number; sourcePath?: string };
-}
-
-export interface TargetStatus {
-  targetId: number;
-  parent?: number;
-  name: string;
-  state: SessionState;
-  pid?: number;
-  language?: string;
-}
-
-/** An entry of `debug/status`'s `sessions`, and the parameters of `debug/didChangeState`. */
-export interface SessionStatus {
-  sessionId: string;
-  name: string;
-  adapter: string;
-  state: SessionState;
-  stopReason?: StopReason;
-  targets?: TargetStatus[];
-  startedAt: number;
-  endedAt?: number;
-  exitCode?: number;
-  message?: string;
-}
-
-export interface Breakpoint {
-  breakpointId: number;
-  state: "verified" | "pending" | "unbound";
-  file?: string;
-  line?: number;
-  function?: string;
-  expression?: string;
-  condition?: string;
-  hitCondition?: string;
-  logMessage?: string;
+/** Details of a stop, by its type. */
+export interface StopDetails {
+  breakpointId?: number;
+  exceptionMessage?: string;
+  exceptionType?: string;
+  /** What a watchpoint watches. */
+  fieldName?: string;
   hitCount?: number;
-  message?: string;
+  newValue?: string;
+  oldValue?: string;
+  /** The adapter's own description. */
+  text?: string;
 }
 
-export interface InitializeResult {
-  name: string;
-  version: string;
-  pid: number;
-  workspace: string;
-  draining?: boolean;
+/** Where a thread stopped. */
+export interface StopLocation {
+  className?: string;
+  lineNumber: number;
+  methodName: string;
+  /** None for code without a file. */
+  sourcePath?: string;
 }
 
-export type ClientRole = "host" | "windowBridge" | "editor";
+/** One stop of one thread. */
+export interface StopReason {
+  details?: StopDetails;
+  location?: StopLocation;
+  threadId?: number;
+  threadName?: string;
+  type: StopType;
+}
 
-export interface InitializeParams {
+/** Why a thread stopped. */
+export type StopType = "BREAKPOINT_HIT" | "STEP_COMPLETE" | "EXCEPTION" | "WATCHPOINT_ACCESS" | "WATCHPOINT_MODIFY" | "METHOD_ENTRY" | "METHOD_EXIT" | "VM_START" | "VM_DEATH" | "USER_SUSPEND" | "ENTRY" | "GOTO";
+
+/** One program of a session: its first, a worker, a forked child. */
+export interface TargetStatus {
+  language?: string;
   name: string;
-  /** Of the program that speaks to the supervisor: `tether rpc` fills in its own. */
-  version?: string;
-  role: ClientRole;
-  capabilities: Record<string, boolean>;
-  /** Of a window bridge: the launch that its window belongs to. */
+  /** The target that has started it. */
+  parent?: number;
+  /** Its process, where it is known. */
+  pid?: number;
+  state: DebugSessionState;
+  /** Its number in the session, from 0. */
+  targetId: number;
+  threadIds: number[];
+}
+
+/** One thread. */
+export interface ThreadStatus {
+  /** Of Java: the monitors that a suspended thread holds. */
+  holds?: string[];
+  name: string;
+  /** Of Java: `running`, `sleeping`, `waiting`, `blocked`. */
+  state?: string;
+  /** When it has stopped by itself. */
+  stopReason?: StopReason;
+  threadId: number;
+  /** Of Java: the monitor that a suspended thread waits for. */
+  waitsFor?: string;
+}
+
+export type WatchpointAccess = "read" | "write" | "readWrite";
+
+/** How a window exited by itself. */
+export interface WindowExitReport {
+  at: number;
+  /** Unknown when the window was not a child of this supervisor. */
+  code?: number;
+  /** The last entries of its console. */
+  console?: string[];
+  /** The calls that were under way. */
+  doing?: string[];
+  /** The last lines that it printed. */
+  output?: string;
+  signal?: number;
+}
+
+/** What the processes of a window use. */
+export interface WindowResources {
+  /** Of one core, so two busy cores are 200: the average since the previous status, at first since the processes started. */
+  cpuPercent: number;
+  /** The sum of their resident memory; shared memory counts for each process. */
+  memoryBytes: number;
+  processes: number;
+}
+
+/** The status of the window. */
+export interface WindowStatus {
+  cdpPort?: number;
+  /** At most 10. */
+  changes: ChangedFile[];
+  /** When state is `exited`. */
+  exit?: WindowExitReport;
+  /** Rises with every launch; a window that is found again keeps its own. */
+  generation: number;
+  /** Of the extension host, or of Node. */
+  inspectorPort?: number;
+  lastBuild?: BuildReport;
   launchId?: string;
+  /** What is in progress, and remarks for the reader. */
+  notes?: string[];
+  pid?: number;
+  /** The window was started by an earlier supervisor. */
+  reconnected: boolean;
+  /** How it was last brought up to date, if it was since it was started. */
+  refreshed?: RefreshReport;
+  /** What the window's processes use. Only in the result of `window/status`, while a window runs. */
+  resources?: WindowResources;
+  /** The ids of the active debug sessions. */
+  sessions: string[];
+  stale: boolean;
+  startedAt?: number;
+  state: ReportedWindowState;
 }
-
-export const isLive = (state: SessionState): boolean => state !== "TERMINATED" && state !== "DISCONNECTED";
-
-/** Whether there is a window to look at, restart or stop. */
-export const isOpen = (state: WindowStateName): boolean => !["absent", "exited"].includes(state);

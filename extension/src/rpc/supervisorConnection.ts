@@ -15,6 +15,9 @@ import {
 import type { InitializeParams, InitializeResult } from "./protocol";
 import { SupervisorError, toSupervisorError } from "./supervisorError";
 
+/** Whoever connects; `tether rpc` fills in the version of its program. */
+export type ConnectingClient = Omit<InitializeParams, "version"> & { version?: string };
+
 /** Answers the supervisor's requests, by method. */
 export type RequestHandlers = Record<string, (params: unknown) => Promise<unknown>>;
 
@@ -44,7 +47,7 @@ export class SupervisorConnection {
   /** Opens the connection. Rejects when the supervisor refuses it, or does not respond within `timeoutMs`. */
   static async open(
     streams: { reader: Readable; writer: Writable },
-    client: InitializeParams,
+    client: ConnectingClient,
     handlers: RequestHandlers,
     timeoutMs = DEFAULT_TIMEOUT_MS,
   ): Promise<SupervisorConnection> {

@@ -2,7 +2,8 @@
  * What has happened when: launches, edits, builds, debug sessions and connections as entries on one time axis. Pure: made
  * from the successive states that the supervisor reports; times are epoch milliseconds.
  */
-import { isLive, type SessionStatus, type WindowStatus } from "../rpc/protocol";
+import type { DebugSessionStatus, WindowStatus } from "../rpc/protocol";
+import { isLive } from "../rpc/states";
 
 export type Tone = "good" | "busy" | "warning" | "bad" | "neutral" | "stopped" | "mark";
 
@@ -134,7 +135,7 @@ function windowDetails(status: WindowStatus): string[] {
 }
 
 /** A session's rows: running and stopped spans, each stop with its reason and place. */
-export function recordSession(timeline: Timeline, session: SessionStatus, now: number): Timeline {
+export function recordSession(timeline: Timeline, session: DebugSessionStatus, now: number): Timeline {
   const lane = `${session.sessionId} ${session.name}`;
   const draft = new Draft(timeline);
   const isNew = !draft.has((it) => it.lane === lane);
@@ -161,7 +162,7 @@ export function recordSession(timeline: Timeline, session: SessionStatus, now: n
   return draft.finish();
 }
 
-function stopName({ stopReason }: SessionStatus): string {
+function stopName({ stopReason }: DebugSessionStatus): string {
   const reason = (stopReason?.type ?? "STOPPED").toLowerCase().replaceAll("_", " ");
   const place = stopReason?.location;
   const file = place?.sourcePath?.split(/[\\/]/).pop();

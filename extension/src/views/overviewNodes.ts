@@ -1,6 +1,7 @@
 /** The nodes of the overview: window, sessions with their targets, breakpoints. Pure; the tree view shows them as they are. */
 import type { Overview } from "../host/overview";
-import { isLive, type Breakpoint, type SessionStatus, type TargetStatus, type WindowStatus } from "../rpc/protocol";
+import type { BreakpointReport, DebugSessionStatus, TargetStatus, WindowStatus } from "../rpc/protocol";
+import { isLive } from "../rpc/states";
 
 export interface OverviewNode {
   /** Stable, so that the tree keeps what is expanded. */
@@ -97,7 +98,7 @@ function windowNode({ lastRelaunch }: Overview, window: WindowStatus, { now }: O
   return { id: "window", label: "Window", description: window.state, kind: "window", icon, ...(colour && { colour }), children };
 }
 
-function sessionsNode(sessions: readonly SessionStatus[], context: OverviewContext): OverviewNode {
+function sessionsNode(sessions: readonly DebugSessionStatus[], context: OverviewContext): OverviewNode {
   const live = sessions.filter((it) => isLive(it.state)).length;
   return {
     id: "sessions",
@@ -116,7 +117,7 @@ const SESSION_ICONS: Record<string, [icon: string, colour?: string]> = {
   DISCONNECTED: ["debug-disconnect"],
 };
 
-function sessionNode(session: SessionStatus, { folder }: OverviewContext): OverviewNode {
+function sessionNode(session: DebugSessionStatus, { folder }: OverviewContext): OverviewNode {
   const [icon, colour] = SESSION_ICONS[session.state] ?? ["question"];
   const place = session.stopReason?.location;
   const isStopped = session.state === "STOPPED";
@@ -162,7 +163,7 @@ function targetNodes(sessionId: string, targets: readonly TargetStatus[], parent
     });
 }
 
-function breakpointsNode(breakpoints: readonly Breakpoint[], { folder }: OverviewContext): OverviewNode {
+function breakpointsNode(breakpoints: readonly BreakpointReport[], { folder }: OverviewContext): OverviewNode {
   return {
     id: "breakpoints",
     label: "Breakpoints",
@@ -172,7 +173,7 @@ function breakpointsNode(breakpoints: readonly Breakpoint[], { folder }: Overvie
   };
 }
 
-function breakpointNode(breakpoint: Breakpoint, folder: string): OverviewNode {
+function breakpointNode(breakpoint: BreakpointReport, folder: string): OverviewNode {
   const { file, line, state, condition, hitCondition, logMessage, hitCount, message } = breakpoint;
   const place = file !== undefined ? `${relativePath(file, folder)}:${line ?? "?"}` : (breakpoint.function ?? breakpoint.expression ?? `breakpoint ${breakpoint.breakpointId}`);
   const details = [

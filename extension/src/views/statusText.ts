@@ -1,6 +1,6 @@
 /** The text of the status bar item. Pure. */
 import type { Overview } from "../host/overview";
-import { isLive } from "../rpc/protocol";
+import { isLive } from "../rpc/states";
 import { iconText, type IconText } from "../surface/plainText";
 
 export interface StatusText {
