@@ -1,4 +1,4 @@
-//! The commands of the skill document with the real debugpy: their output is what the document shows.
+//! The commands of the skill document, the README and the book with the real debugpy: their output is what they show.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,12 +75,47 @@ fn the_commands_of_the_skill_print_what_it_shows() {
     let all = transcripts(&fs::read_to_string(skill().join("SKILL.md")).unwrap());
     assert!(all.len() > 20, "{all:?}");
     for (line, text_read) in all {
-        let printed = redacted(&shell(&sandbox, &line));
-        assert!(
-            matches_expected(&printed, &redacted(&text_read)),
-            "$ {line}\n{printed}\n--- but the skill says:\n{text_read}"
-        );
+        check_output(&sandbox, &line, &text_read);
     }
+}
+
+fn check_output(sandbox: &Sandbox, line: &str, text_read: &str) {
+    let printed = redacted(&shell(sandbox, line));
+    let is_shown = matches_expected(&printed, &redacted(text_read));
+    assert!(is_shown, "$ {line}\n{printed}\n--- but the document says:\n{text_read}");
+}
+
+/// From the first breakpoint to the end of the session.
+fn debugging_transcript(document: &str) -> Vec<(String, String)> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(document)).unwrap();
+    let commands = transcripts(&text).into_iter().skip_while(|(line, _)| !line.starts_with("tether break orders.py"));
+    let until_stop: Vec<_> = commands.take_while(|(line, _)| line.starts_with("tether ")).collect();
+    assert!(until_stop.len() >= 4, "{document}: {until_stop:?}");
+    until_stop
+}
+
+#[test]
+fn the_debugging_commands_of_the_readme_and_the_book_do_what_they_show() {
+    if installed_tool("debugpy").is_none() {
+        return;
+    }
+    for document in ["docs/src/debugging.md", "README.md"] {
+        let sandbox = Sandbox::new();
+        fs::copy(skill().join("example/orders.py"), sandbox.path("orders.py")).unwrap();
+        for (line, text_read) in debugging_transcript(document) {
+            match text_read.is_empty() {
+                // The README shows no output.
+                true => shell_status(&sandbox, &line),
+                false => check_output(&sandbox, &line, &text_read),
+            }
+        }
+    }
+}
+
+/// Panics unless the command line succeeds.
+fn shell_status(sandbox: &Sandbox, line: &str) {
+    let printed = shell(sandbox, &format!("{line} && echo succeeded"));
+    assert!(printed.ends_with("succeeded\n"), "$ {line}\n{printed}");
 }
 
 /// The output of a command line in a shell with the real `tether` on PATH.

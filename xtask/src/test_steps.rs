@@ -5,11 +5,13 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use tether_tools::entry_path;
 use xshell::{Shell, cmd};
 
 use crate::paths::CheckoutPaths;
+use crate::shell::to_anyhow;
 use crate::test_run::TestRun;
 use crate::tools::{self, ToolSet};
 use crate::{dap_schema, foreign_clients, fuzz, warm_up};
@@ -36,6 +38,8 @@ enum Step {
     Fmt,
     /// clippy on all targets; warnings are errors
     Clippy,
+    /// Build the book in `docs`
+    Book,
     /// Fuzz each decoder for a moment
     Fuzz,
     /// The VS Code extension's own tests, and its package, which the Rust tests install
@@ -97,6 +101,7 @@ impl Step {
             Step::Tools => install_tools_or_warn(),
             Step::Fmt => check_format(sh),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
+            Step::Book => build_book(sh, run),
             Step::Fuzz => fuzz::run_each_briefly(sh, place),
             Step::Warm => warm_up::start_programs(run),
             Step::Rust => (1..=repeat).try_for_each(|round| run_rust_tests(sh, place, run, round, repeat)),
@@ -125,6 +130,21 @@ fn install_tools_or_warn() -> Result<()> {
 fn check_format(sh: &Shell) -> Result<()> {
     cmd!(sh, "cargo fmt --all --check").run()?;
     Ok(cmd!(sh, "cargo fmt --manifest-path fuzz/Cargo.toml --check").run()?)
+}
+
+/// Fails when a page or a picture that the book names is missing. Links are checked by the tidy tests.
+fn build_book(sh: &Shell, run: &TestRun) -> Result<()> {
+    let mdbook = entry_path("mdbook").map_err(to_anyhow)?;
+    if !mdbook.exists() {
+        ensure!(env::var_os("CI").is_none(), "mdbook is not installed");
+        eprintln!("warning: mdbook is not installed: the book is not built");
+        return Ok(());
+    }
+    let built = run.folder().join("book");
+    cmd!(sh, "{mdbook} build docs --dest-dir {built}").run()?;
+    ensure!(built.join("architecture.html").is_file(), "mdbook has built no page of the architecture");
+    ensure!(built.join("crates.svg").is_file(), "mdbook has not copied the picture of the crates");
+    Ok(())
 }
 
 fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, rounds: u32) -> Result<()> {

@@ -56,6 +56,7 @@ impl InstallablePackage for ToolPackage<'_> {
                 }
                 Ok(())
             }
+            ToolSource::Cargo { .. } => self.run_cargo(&pin, folder).await,
             ToolSource::Venv { packages } => {
                 self.run_python(OsStr::new("python3"), &["-m", "venv"], &[folder.as_os_str()]).await?;
                 let packages: Vec<&OsStr> = packages.iter().map(OsStr::new).collect();
@@ -73,6 +74,7 @@ impl InstallablePackage for ToolPackage<'_> {
                     verify_npm_install(&root)?;
                 }
             }
+            ToolSource::Cargo { package, version } => verify_cargo_install(folder, package, version)?,
             ToolSource::Venv { packages } => self.verify_packages(folder, packages).await?,
         }
         let entry = folder.join(&self.tool.entry);
@@ -90,6 +92,14 @@ impl ToolPackage<'_> {
             ["npm", "install"].iter().chain(NPM).map(OsStr::new).chain(arguments.iter().copied()).collect();
         let ran = run_quietly(&argv, folder, self.lock).await;
         ran.map_err(|error| with_install_hint(error, "npm", "nodejs npm"))
+    }
+
+    /// Without optimisations: it is compiled in half the time, and is fast enough for what the tests do with it.
+    async fn run_cargo(&self, pin: &str, folder: &Path) -> Result<()> {
+        let first = ["cargo", "install", pin, "--locked", "--debug", "--quiet", "--root"].map(OsStr::new);
+        let argv: Vec<&OsStr> = first.into_iter().chain([folder.as_os_str()]).collect();
+        let ran = run_quietly(&argv, None, self.lock).await;
+        ran.map_err(|error| with_install_hint(error, "cargo", "cargo"))
     }
 
     async fn run_python(&self, python: &OsStr, first: &[&str], rest: &[&OsStr]) -> Result<()> {
@@ -147,6 +157,13 @@ fn verify_npm_version(folder: &Path, package: &str, version: &str) -> Result<()>
     let text = std::fs::read_to_string(&manifest).doing(doing)?;
     let found: Manifest = serde_json::from_str(&text).doing(doing)?;
     check_that(found.version == version, || format!("{package} is {}, not {version}", found.version))
+}
+
+/// cargo lists there what it has installed.
+fn verify_cargo_install(folder: &Path, package: &str, version: &str) -> Result<()> {
+    let list = folder.join(".crates.toml");
+    let text = std::fs::read_to_string(&list).doing(|| format!("cannot read {}", list.display()))?;
+    check_that(text.contains(&format!("\"{package} {version} (")), || format!("{package} {version} is not installed"))
 }
 
 /// npm writes this file at the end of an install.

@@ -95,6 +95,13 @@ pub enum ToolSource {
         /// Folders inside it that need an install of their own.
         inner: Vec<String>,
     },
+    /// A program of a Rust package, from crates.io.
+    Cargo {
+        /// Its name on crates.io.
+        package: String,
+        /// Exact, never a range.
+        version: String,
+    },
     /// A virtual environment with exactly pinned PyPI packages.
     Venv {
         /// Each as `name==version`.
@@ -110,6 +117,7 @@ struct RawTool {
     what: String,
     wheel: Option<String>,
     npm: Option<String>,
+    cargo: Option<String>,
     venv: Option<Vec<String>>,
     #[serde(default)]
     inner: Vec<String>,
@@ -133,21 +141,25 @@ impl TryFrom<RawTool> for Tool {
             let (package, version) = pin.rsplit_once(by).filter(|(_, version)| is_exact(version))?;
             Some((package.to_owned(), version.to_owned()))
         };
-        let source = match (it.wheel, it.npm, it.venv) {
-            (Some(pin), None, None) => {
+        let source = match (it.wheel, it.npm, it.cargo, it.venv) {
+            (Some(pin), None, None, None) => {
                 let (package, version) = split(&pin, "==").ok_or_else(|| unpinned(&pin))?;
                 ToolSource::Wheel { package, version }
             }
-            (None, Some(pin), None) => {
+            (None, Some(pin), None, None) => {
                 let (package, version) = split(&pin, "@").ok_or_else(|| unpinned(&pin))?;
                 ToolSource::Npm { package, version, inner: it.inner }
             }
-            (None, None, Some(packages)) => {
+            (None, None, Some(pin), None) => {
+                let (package, version) = split(&pin, "@").ok_or_else(|| unpinned(&pin))?;
+                ToolSource::Cargo { package, version }
+            }
+            (None, None, None, Some(packages)) => {
                 let loose = packages.iter().find(|pin| split(pin, "==").is_none());
                 loose.map_or(Ok(()), |pin| Err(unpinned(pin)))?;
                 ToolSource::Venv { packages }
             }
-            _ => return Err(format!("{}: exactly one of `wheel`, `npm` and `venv` is needed", it.name)),
+            _ => return Err(format!("{}: exactly one of `wheel`, `npm`, `cargo` and `venv` is needed", it.name)),
         };
         let RawTool { name, what, entry, proof, needs, brings, tests_only, .. } = it;
         Ok(Tool { name, what, source, entry, proof, needs, brings, tests_only })
@@ -171,7 +183,9 @@ impl Tool {
     pub fn pin(&self) -> String {
         match &self.source {
             ToolSource::Wheel { package, version } => format!("{package}=={version}"),
-            ToolSource::Npm { package, version, .. } => format!("{package}@{version}"),
+            ToolSource::Npm { package, version, .. } | ToolSource::Cargo { package, version } => {
+                format!("{package}@{version}")
+            }
             ToolSource::Venv { packages } => packages.join(" "),
         }
     }
@@ -249,6 +263,8 @@ mod tests {
         check("wheel = 'a-b==1.2.post3'", None);
         check("wheel = 'a-b==1.2rc1'", None);
         check("venv = ['a==1']", None);
+        check("cargo = 'a-b@1.2.3'", None);
+        check("cargo = 'a'", Some("names no exact version"));
         check("npm = 'b@^1.2.3'", Some("names no exact version"));
         check("npm = 'b'", Some("names no exact version"));
         check("wheel = 'a==1.2rc'", Some("names no exact version"));

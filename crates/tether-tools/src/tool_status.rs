@@ -87,7 +87,9 @@ pub fn list_tools() -> Result<Vec<ToolStatus>> {
 
 fn tool_status(tools: &Path, tool: &Tool) -> ToolStatus {
     let version = match &tool.source {
-        ToolSource::Wheel { version, .. } | ToolSource::Npm { version, .. } => version.clone(),
+        ToolSource::Wheel { version, .. } | ToolSource::Npm { version, .. } | ToolSource::Cargo { version, .. } => {
+            version.clone()
+        }
         ToolSource::Venv { packages } => packages.join(" "),
     };
     let Tool { name, what, .. } = tool.clone();

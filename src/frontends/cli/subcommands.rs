@@ -262,6 +262,52 @@ mod tests {
         words
     }
 
+    /// The commands that a document names: in code that begins with `tether`, and in lines of a transcript.
+    fn documented_commands(text: &str) -> Vec<String> {
+        let spans = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("tether "));
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("$ tether "));
+        let commands = spans.chain(lines).map(|line| line.split(" #").next().unwrap_or_default());
+        commands.flat_map(|line| line.split(" && ")).map(|line| line.trim_start_matches("tether ").to_owned()).collect()
+    }
+
+    #[test]
+    fn every_command_that_a_document_names_is_ours() {
+        let checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let book = std::fs::read_dir(checkout.join("docs/src")).unwrap().map(|entry| entry.unwrap().path());
+        let pages = ["README.md", "CONTRIBUTING.md", "extension/README.md", "examples/nvim/README.md"]
+            .map(|it| checkout.join(it));
+        let mut count = 0;
+        for page in book.chain(pages).filter(|page| page.extension().is_some_and(|it| it == "md")) {
+            for line in documented_commands(&std::fs::read_to_string(&page).unwrap()) {
+                // Optional parts and choices, as in `changes [PATH]`, are those of the help.
+                if line.contains(['[', '|', '…', '\n']) {
+                    continue;
+                }
+                count += 1;
+                let words =
+                    split(&line).into_iter().map(|word| if word == "COMMAND" { "status".to_owned() } else { word });
+                let parsed = crate::frontends::cli::tether_command()
+                    .try_get_matches_from(["tether".to_owned()].into_iter().chain(words));
+                let is_known = parsed.err().is_none_or(|error| {
+                    use clap::error::ErrorKind as Kind;
+                    // A page may name a command without its arguments.
+                    matches!(
+                        error.kind(),
+                        Kind::DisplayHelp
+                            | Kind::DisplayVersion
+                            | Kind::DisplayHelpOnMissingArgumentOrSubcommand
+                            | Kind::MissingRequiredArgument
+                            | Kind::MissingSubcommand
+                            | Kind::ValueValidation
+                            | Kind::InvalidValue
+                    )
+                });
+                assert!(is_known, "{}: `tether {line}` is not a command", page.display());
+            }
+        }
+        assert!(count > 150, "{count} commands were found");
+    }
+
     #[test]
     fn the_commands_of_the_skill_are_ours() {
         let skill = include_str!("../../../examples/skills/tether-debug/SKILL.md");
