@@ -66,6 +66,36 @@ pub struct Quirks {
     pub ends_launched_program: bool,
     /// A resume is of one thread: the others that have stopped by themselves stay stopped (java).
     pub resumes_one_thread: bool,
+    /// How its output reports conditions of breakpoints that cannot be evaluated.
+    pub condition_reports: &'static [ConditionReport],
+    /// How the text of a stop begins at a breakpoint whose condition cannot be evaluated; the reason follows. It calls such a
+    /// stop an exception (Delve).
+    pub condition_stop: Option<&'static str>,
+}
+
+/// How an adapter's output begins to report that a condition of a breakpoint could not be evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConditionReport {
+    /// The words that the report begins with.
+    pub words: &'static str,
+    /// Whether the report has the text of the condition.
+    pub names_condition: bool,
+    /// Whether it is reported once, when the breakpoint is set.
+    pub is_lasting: bool,
+    /// Whether the program runs on. If not, it is stopped.
+    pub runs_on: bool,
+}
+
+impl ConditionReport {
+    /// One that names no condition, each time it fails, with the program stopped there.
+    pub(super) const fn unnamed(words: &'static str) -> ConditionReport {
+        ConditionReport { words, names_condition: false, is_lasting: false, runs_on: false }
+    }
+
+    /// As [`ConditionReport::unnamed`], with the text of the condition.
+    pub(super) const fn named(words: &'static str) -> ConditionReport {
+        ConditionReport { names_condition: true, ..ConditionReport::unnamed(words) }
+    }
 }
 
 /// What is evaluated in a program so that it runs on when its debugger leaves.
@@ -94,5 +124,7 @@ impl Quirks {
         ends_children: false,
         ends_launched_program: false,
         resumes_one_thread: false,
+        condition_reports: &[],
+        condition_stop: None,
     };
 }

@@ -90,7 +90,7 @@ impl<B: DapBackend> RunningSession<'_, B> {
     }
 
     async fn print_important(&mut self, text: String) {
-        let _ = self.dap.send_event(&OutputEvent { output: text, category: Some("important".to_owned()) }).await;
+        let _ = self.dap.send_event(&OutputEvent::new("important", text)).await;
     }
 
     /// Nothing is left to debug, mostly since the program has ended: reports how, then waits for the client to leave. Sending
@@ -214,7 +214,7 @@ fn output_event(piece: OutputPiece) -> OutputEvent {
         OutputPiece::Stderr(text) => ("stderr", text),
         OutputPiece::Dropped(count) => ("important", format!("{count} pieces of output were dropped\n")),
     };
-    OutputEvent { output, category: Some(category.to_owned()) }
+    OutputEvent::new(category, output)
 }
 
 async fn next_request(inbox: &mut DapInbox) -> Option<IncomingRequest> {

@@ -126,7 +126,7 @@ async fn start_by<B: DapBackend>(
 async fn announce_start(dap: &DapServer, unknown: &[String], process: Option<ProcessEvent>) {
     for name in unknown {
         let output = format!("the argument `{name}` is not known to this adapter\n");
-        let _ = dap.send_event(&OutputEvent { output, category: Some("important".to_owned()) }).await;
+        let _ = dap.send_event(&OutputEvent::new("important", output)).await;
     }
     if let Some(process) = process {
         let _ = dap.send_event(&process).await;

@@ -47,7 +47,7 @@ impl LineProgram {
             let reason = loop {
                 let line = *lock(&self.line);
                 let Some(text) = usize::try_from(line - 1).ok().and_then(|at| self.lines.get(at)) else { return };
-                let output = OutputEvent { output: format!("{text}\n"), category: Some("stdout".to_owned()) };
+                let output = OutputEvent::new("stdout", format!("{text}\n"));
                 let _ = self.dap.send_event(&output).await;
                 *lock(&self.line) = line + 1;
                 if to == DapStepOrRun::OneLine {

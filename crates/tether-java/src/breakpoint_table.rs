@@ -102,6 +102,8 @@ pub(crate) struct FunctionName {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StopConditions {
     pub condition: Option<JavaExpression>,
+    /// As the client has set it.
+    pub condition_text: Option<String>,
     pub hits: Option<HitCondition>,
     /// What is printed instead of stopping.
     pub log: Option<Vec<LogPart>>,

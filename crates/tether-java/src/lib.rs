@@ -92,4 +92,3 @@ mod value_text;
 mod variables;
 
 pub use serve::serve_java;
-pub use stop_conditions::CONDITION_FAILURE;

@@ -4,16 +4,13 @@ use tether_backend::hit_condition::HitCondition;
 use tether_backend::log_message::{MessagePart, split_log_message};
 use tether_backend::request_failure::RequestFailure;
 use tether_base::display_text::break_links;
-use tether_dap::types::OutputEvent;
+use tether_dap::types::{ConditionFailure, OutputEvent};
 use tether_jdwp::values::{JdwpValue, ObjectId};
 
 use super::breakpoint_table::{LogPart, StopConditions};
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::session::{FrameSpot, JavaSession};
-
-/// How it prints that a condition of a breakpoint could not be evaluated. The program stops there; the reason follows.
-pub const CONDITION_FAILURE: &str = "the condition of a breakpoint failed: ";
 
 /// The conditions as a client sends them. Errors: one of them cannot be evaluated.
 pub(crate) fn parse_conditions(
@@ -22,10 +19,11 @@ pub(crate) fn parse_conditions(
     log_message: Option<&str>,
 ) -> Result<StopConditions, String> {
     let given = |text: Option<&'_ str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-    let condition = given(condition).map(|text| parse_expression(&text)).transpose()?;
+    let condition_text = given(condition);
+    let condition = condition_text.as_deref().map(parse_expression).transpose()?;
     let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
     let log = log_message.filter(|text| !text.is_empty()).map(parse_log_message).transpose()?;
-    Ok(StopConditions { condition, hits, log })
+    Ok(StopConditions { condition, condition_text, hits, log })
 }
 
 fn parse_log_message(text: &str) -> Result<Vec<LogPart>, String> {
@@ -53,12 +51,23 @@ impl JavaSession {
                 Ok(false) => {}
                 // A condition that fails is shown where it fails.
                 Err(failure) => {
-                    self.print("important", &format!("{CONDITION_FAILURE}{failure}\n")).await;
+                    self.report_condition_failure(entry.conditions.condition_text, failure).await;
                     stopping.push(*id);
                 }
             }
         }
         stopping
+    }
+
+    async fn report_condition_failure(&self, condition: Option<String>, failure: RequestFailure) {
+        let Some(condition) = condition else {
+            return self.print("important", &format!("a breakpoint stops: {failure}\n")).await;
+        };
+        let text = break_links(&format!("the condition `{condition}` failed: {failure}\n"));
+        let failure =
+            ConditionFailure { condition, reason: failure.0, is_stopped: true, ..ConditionFailure::default() };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&OutputEvent::new("important", text).with_condition_failure(&failure)).await;
     }
 
     async fn decide_stop(
@@ -111,7 +120,7 @@ impl JavaSession {
     pub(crate) async fn print(&self, category: &str, text: &str) {
         // An editor shows what is important as a notification.
         let text = if category == "important" { break_links(text) } else { text.to_owned() };
-        let output = OutputEvent { output: text, category: Some(category.to_owned()) };
+        let output = OutputEvent::new(category, text);
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&output).await;
     }

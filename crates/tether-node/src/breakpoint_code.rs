@@ -17,7 +17,11 @@ const MAX_VALUE: usize = 10_000;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ProgramReport {
     Log(String),
-    ConditionError(String),
+    /// A condition, and why it has failed.
+    ConditionError {
+        condition: String,
+        reason: String,
+    },
     /// A CommonJS module is about to be compiled, and has a source map: the isolate pauses next.
     Script {
         file: PathBuf,
@@ -44,7 +48,9 @@ pub(crate) fn engine_condition(
         None => "return true".to_owned(),
     };
     let test = condition.map_or_else(String::new, |condition| format!("if(!(\n{condition}\n))return false;"));
-    let report = format!("globalThis.{binding}(JSON.stringify({{conditionError:String(e?.message??e)}}))");
+    let named = serde_json::Value::from(condition.unwrap_or_default()).to_string();
+    let failure = format!("{{condition:{named},reason:String(e?.message??e)}}");
+    let report = format!("globalThis.{binding}(JSON.stringify({{conditionError:{failure}}}))");
     Ok(Some(format!("(()=>{{try{{{test}}}catch(e){{{report};return false}}{log}}})()")))
 }
 

@@ -18,7 +18,7 @@ use tether_cdp::debugger::{
     BreakpointResolved, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl, SetCallBreakpoint,
     SetScriptBreakpoint,
 };
-use tether_dap::types::{BreakpointEvent, DapBreakpoint};
+use tether_dap::types::{BreakpointEvent, ConditionFailure, DapBreakpoint, OutputEvent};
 use tokio::time::timeout;
 
 use super::breakpoint_code::engine_condition;
@@ -151,7 +151,14 @@ impl NodeSession {
         let text = isolate.call_within(&evaluate, COMPILE_TIMEOUT).await.ok()?.exception_details?.text();
         let error = text.lines().next().unwrap_or_default().to_owned();
         let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
-        self.print("stderr", &said).await;
+        let failure = ConditionFailure {
+            condition: condition.to_owned(),
+            reason: error.clone(),
+            is_lasting: true,
+            ..ConditionFailure::default()
+        };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&OutputEvent::new("stderr", said).with_condition_failure(&failure)).await;
         Some(format!("the condition `{condition}` is not an expression: {error}"))
     }
 

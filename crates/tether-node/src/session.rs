@@ -10,7 +10,7 @@ use tether_backend::request_failure::RequestFailure;
 use tether_base::display_text::break_links;
 use tether_base::sync::lock;
 use tether_dap::DapServer;
-use tether_dap::types::OutputEvent;
+use tether_dap::types::{ConditionFailure, OutputEvent};
 use tokio::sync::Notify;
 
 use super::breakpoint_table::NodeBreakpointTable;
@@ -143,9 +143,17 @@ impl NodeSession {
     pub(crate) async fn print(&self, category: &str, text: &str) {
         // An editor shows what is important as a notification.
         let text = if category == "important" { break_links(text) } else { text.to_owned() };
-        let output = OutputEvent { output: text, category: Some(category.to_owned()) };
+        let output = OutputEvent::new(category, text);
         // Fails when the client has gone, which ends the session.
         let _ = self.dap.send_event(&output).await;
+    }
+
+    /// Reports that a condition could not be evaluated; the program has run on.
+    pub(crate) async fn report_condition_failure(&self, condition: &str, reason: String) {
+        let text = format!("Breakpoint condition error: `{condition}`: {reason}\n");
+        let failure = ConditionFailure { condition: condition.to_owned(), reason, ..ConditionFailure::default() };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&OutputEvent::new("stderr", text).with_condition_failure(&failure)).await;
     }
 
     /// Reads or changes the breakpoints.

@@ -107,8 +107,8 @@ impl NodeSession {
         }
         match serde_json::from_str(&called.payload) {
             Ok(ProgramReport::Log(text)) => self.print("console", &format!("{text}\n")).await,
-            Ok(ProgramReport::ConditionError(error)) => {
-                self.print("stderr", &format!("Breakpoint condition error: {error}\n")).await;
+            Ok(ProgramReport::ConditionError { condition, reason }) => {
+                self.report_condition_failure(&condition, reason).await;
             }
             Ok(ProgramReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
             Ok(ProgramReport::WorkerEnds { thread }) => self.let_workers_end(isolate, thread).await,

@@ -113,7 +113,7 @@ impl NodeSession {
         match self.evaluate_value(isolate, Some(writer), &format!("!!(\n{condition}\n)")).await {
             Ok(result) => result.value == Some(true.into()),
             Err(failure) => {
-                self.print("stderr", &format!("Breakpoint condition error: {failure}\n")).await;
+                self.report_condition_failure(condition, failure.0).await;
                 false
             }
         }

@@ -9,8 +9,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED, LaunchPlan,
-    ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED,
+    LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -21,7 +21,13 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["lldb", "codelldb", "cppdbg"],
     attach_types: &[],
-    quirks: Quirks::NONE,
+    quirks: Quirks {
+        condition_reports: &[
+            ConditionReport { is_lasting: true, ..ConditionReport::named("Could not parse breakpoint condition") },
+            ConditionReport::unnamed("Could not evaluate breakpoint condition"),
+        ],
+        ..Quirks::NONE
+    },
     install: "`tether adapters install codelldb` installs it",
     find: find_adapter,
     plan: plan_launch,

@@ -24,8 +24,8 @@ use tether_tools::is_program;
 
 use super::python;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConnectMethod, DebugTarget,
-    DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
+    DebugTarget, DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -41,6 +41,10 @@ pub const ADAPTER: Adapter = Adapter {
         hides_name_errors: true,
         release_expression: Some(RELEASE),
         ends_children: true,
+        condition_reports: &[ConditionReport {
+            runs_on: true,
+            ..ConditionReport::named("Error while evaluating expression in conditional breakpoint")
+        }],
         ..Quirks::NONE
     },
     install: "`tether adapters install debugpy` installs it",

@@ -23,7 +23,11 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["go"],
     types: &["go", "delve"],
     attach_types: &[],
-    quirks: Quirks { ends_launched_program: true, ..Quirks::NONE },
+    quirks: Quirks {
+        ends_launched_program: true,
+        condition_stop: Some("error evaluating expression: "),
+        ..Quirks::NONE
+    },
     install: "`apt-get install delve golang-go` or `go install github.com/go-delve/delve/cmd/dlv@latest` installs it",
     find: find_adapter,
     plan: plan_launch,

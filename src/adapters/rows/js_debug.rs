@@ -10,8 +10,8 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_dap::types::{Fields, StartRequest, set_field};
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter, FoundAdapter,
-    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter,
+    FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::JS_DEBUG;
 
@@ -23,7 +23,20 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
     types: &["node", "pwa-node", "chrome", "pwa-chrome", "msedge", "pwa-msedge", "extensionHost", "pwa-extensionHost"],
     attach_types: &[],
-    quirks: Quirks { may_leave_debuggee: true, binds_late: true, ..Quirks::NONE },
+    quirks: Quirks {
+        may_leave_debuggee: true,
+        binds_late: true,
+        // What it refuses, and what it catches in the program.
+        condition_reports: &[
+            ConditionReport {
+                is_lasting: true,
+                runs_on: true,
+                ..ConditionReport::named("Syntax error setting breakpoint with condition")
+            },
+            ConditionReport { runs_on: true, ..ConditionReport::unnamed("Breakpoint condition error") },
+        ],
+        ..Quirks::NONE
+    },
     install: "`tether adapters install js-debug` installs it",
     find: find_adapter,
     plan: plan_launch,

@@ -9,8 +9,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED, LaunchPlan,
-    ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED,
+    LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -21,7 +21,11 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["lldb-dap", "lldb-vscode", "swift-lldb", "cppdbg"],
     attach_types: &[],
-    quirks: Quirks::NONE,
+    quirks: Quirks {
+        // Printed behind the stop.
+        condition_reports: &[ConditionReport::named("error evaluating condition of breakpoint")],
+        ..Quirks::NONE
+    },
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",
     find: find_adapter,
     plan: plan_launch,

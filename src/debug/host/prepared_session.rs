@@ -81,6 +81,7 @@ pub(super) async fn start_adapter(
     let (by_pipe, is_program, allows_run_in_terminal) =
         (plan.output_by_pipe, plan.is_program, plan.allows_run_in_terminal());
     adapters::verify_target_listener(&request.debug_target).await?;
+    event_log.read_conditions(row.quirks.condition_reports);
     let mut host = adapters::start_adapter(row.name, plan, &launch_id, CONNECT_TIMEOUT).await?;
     let plan = TargetPlan {
         initialize: initialize_request(row.id, allows_run_in_terminal),

@@ -25,7 +25,7 @@ impl DebugSession {
         let mut failed = Vec::new();
         for (id, condition) in &conditions {
             let stop = stop.filter(|stop| stop.hits.iter().any(|(hit, _)| hit == id));
-            let in_stop = stop.and_then(ThreadStop::condition_failure).map(str::to_owned);
+            let in_stop = stop.and_then(|stop| stop.condition_failure.clone());
             let reason = in_stop.or_else(|| self.event_log().condition_failure(condition, since, stop.is_some()));
             let candidates = vec![(*id, condition.clone())];
             failed.extend(reason.map(|reason| FailedCondition { candidates, reason, was_hit: stop.is_some() }));

@@ -119,7 +119,7 @@ impl EditorConversation {
             let category = if entry.kind == "adapter" { "console".to_owned() } else { entry.kind };
             // An editor shows what is important as a notification.
             let output = if category == "important" { break_links(&entry.text) } else { entry.text };
-            self.server.send_event(&OutputEvent { output, category: Some(category) }).await?;
+            self.server.send_event(&OutputEvent { output, category: Some(category), data: None }).await?;
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl EditorConversation {
     /// A line of ours in the editor's debug console.
     async fn send_console(&self, text: String) -> Result<(), DapError> {
         let category = Some("console".to_owned());
-        self.server.send_event(&OutputEvent { output: format!("tether: {text}\n"), category }).await
+        self.server.send_event(&OutputEvent { output: format!("tether: {text}\n"), category, data: None }).await
     }
 
     async fn send_each(&self, name: &str, bodies: Vec<Value>) -> Result<(), DapError> {
@@ -228,6 +228,7 @@ mod tests {
             data_change: None,
             hits,
             is_panic: false,
+            condition_failure: None,
         }
     }
 

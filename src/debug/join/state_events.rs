@@ -104,6 +104,7 @@ mod tests {
             data_change: None,
             hits,
             is_panic: false,
+            condition_failure: None,
         }
     }
 

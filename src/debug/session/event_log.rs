@@ -16,6 +16,7 @@ use tether_dap::types::{
 use tokio::sync::watch;
 
 use super::condition_failures::ConditionFailures;
+use crate::adapters::ConditionReport;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
@@ -121,6 +122,11 @@ impl Default for EventLog {
 }
 
 impl EventLog {
+    /// Reads failed conditions from the output of an adapter that reports them so.
+    pub fn read_conditions(&self, reports: &'static [ConditionReport]) {
+        lock(&self.condition_failures).add_reports(reports);
+    }
+
     /// Reads output from a cursor on.
     pub fn read_output(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
         lock(&self.output).read(query)
@@ -212,7 +218,7 @@ impl EventLog {
             let is_own = matches!(category, "stdout" | "telemetry");
             let is_repeated = !is_own && {
                 let at = self.output_cursor();
-                lock(&self.condition_failures).record_output(at, category, &output.output)
+                lock(&self.condition_failures).record_output(at, category, &output)
             };
             if category != "telemetry" && !is_repeated {
                 self.push_output(category, &output.output);

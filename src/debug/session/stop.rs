@@ -41,6 +41,8 @@ pub struct ThreadStop {
     pub hits: Vec<(u32, u64)>,
     /// Whether it is a panic of a Rust program, which no adapter describes.
     pub is_panic: bool,
+    /// Why the condition of the breakpoint could not be evaluated, where the adapter stops with that.
+    pub condition_failure: Option<String>,
 }
 
 impl ThreadStop {
@@ -56,17 +58,17 @@ impl ThreadStop {
             data_change: stopped.data_change.map(Box::new),
             hits: Vec::new(),
             is_panic: false,
+            condition_failure: None,
         }
     }
 
-    /// Why the condition of a breakpoint could not be evaluated, where the adapter stops with that (Delve).
-    pub fn condition_failure(&self) -> Option<&str> {
-        self.text.as_deref()?.strip_prefix(CONDITION_ERROR)
+    /// With the reason of a condition that could not be evaluated, where the text of the stop begins so.
+    pub fn with_condition_stop(mut self, beginning: Option<&str>) -> ThreadStop {
+        let reason = beginning.and_then(|beginning| self.text.as_deref()?.strip_prefix(beginning));
+        self.condition_failure = reason.map(str::to_owned);
+        self
     }
 }
-
-/// How Delve begins the text of such a stop, which it takes for an exception.
-const CONDITION_ERROR: &str = "error evaluating expression: ";
 
 /// The specification leaves the reasons open, and adapters have their own:
 /// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, lldb-dap 19 `breakpoint` for a watchpoint,

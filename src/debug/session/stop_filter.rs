@@ -63,7 +63,7 @@ pub fn decide_without_requests(
     let stored = target.shared.breakpoints.current();
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop).into()),
-        StopKind::Exception if stop.condition_failure().is_some() => Err(Undecided::UnknownBreakpoint(stop).into()),
+        StopKind::Exception if stop.condition_failure.is_some() => Err(Undecided::UnknownBreakpoint(stop).into()),
         StopKind::Exception => match &stored.exceptions.class {
             // A joined editor may want to stop at others.
             Some(class) if stored.editor_exceptions.is_empty() => {

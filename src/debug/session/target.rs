@@ -332,7 +332,8 @@ impl TargetTask {
         let initial = is_initial.then_some(self.plan.stop_on_entry);
         let thread = stopped.thread_id;
         let hook = self.plan.quirks.detach_hook.filter(|_| !self.guard.is_detach_ready()).zip(thread);
-        let decided = decide_without_requests(&self.guard, ThreadStop::from_event(stopped), initial);
+        let stop = ThreadStop::from_event(stopped).with_condition_stop(self.plan.quirks.condition_stop);
+        let decided = decide_without_requests(&self.guard, stop, initial);
         match decided {
             Ok(decision) if hook.is_none() => self.apply_decision(decision),
             decided => self.decide_later(decided, hook),

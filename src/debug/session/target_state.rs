@@ -175,6 +175,7 @@ mod tests {
             data_change: None,
             hits: Vec::new(),
             is_panic: false,
+            condition_failure: None,
         }
     }
 

@@ -3,6 +3,9 @@
 // Names and fields are those of the specification.
 #![allow(missing_docs)]
 
+use serde::Deserialize;
+use serde_json::{Value, json};
+
 use super::protocol::{DapEvent, shape};
 use super::shapes::*;
 
@@ -57,7 +60,43 @@ event!(OutputEvent, "output", {
     output: String;
     /// `console` (also when missing), `important`, `stdout`, `stderr`, `telemetry`
     category: Option<String>,
+    /// The sender defines its form; see [`ConditionFailure`].
+    data: Option<Value>,
 });
+shape!(
+    /// A condition of a breakpoint that could not be evaluated, in [`OutputEvent::data`]. Not of the protocol: our own adapters
+    /// send it beside the text.
+    ConditionFailure {
+        /// The condition as the client has set it.
+        condition: String,
+        reason: String;
+        /// The program stops there, as if it were true.
+        is_stopped: bool,
+        /// It was found when the breakpoint was set, and is not reported again.
+        is_lasting: bool,
+    }
+);
+
+impl OutputEvent {
+    /// A text of that category.
+    pub fn new(category: &str, output: String) -> OutputEvent {
+        OutputEvent { output, category: Some(category.to_owned()), data: None }
+    }
+
+    /// As [`OutputEvent::new`], about a condition that could not be evaluated.
+    pub fn with_condition_failure(self, failure: &ConditionFailure) -> OutputEvent {
+        OutputEvent { data: Some(json!({ CONDITION_FAILURE: failure })), ..self }
+    }
+
+    /// The condition that it is about, if it is.
+    pub fn condition_failure(&self) -> Option<ConditionFailure> {
+        ConditionFailure::deserialize(self.data.as_ref()?.get(CONDITION_FAILURE)?).ok()
+    }
+}
+
+/// The field of [`OutputEvent::data`].
+const CONDITION_FAILURE: &str = "conditionFailure";
+
 event!(BreakpointEvent, "breakpoint", {
     /// `changed`, `new`, `removed`
     reason: String,

@@ -114,7 +114,7 @@ fn reverse_requests_and_events_are_valid() {
     validator.event(&[ExitedEvent { exit_code: -9, ..ExitedEvent::default() }]);
     validator.event(&[TerminatedEvent {}]);
     validator.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
-    let output = OutputEvent { output: "x\n".into(), category: text("stdout") };
+    let output = OutputEvent { output: "x\n".into(), category: text("stdout"), data: None };
     validator.event(&[OutputEvent::default(), output]);
     let module = DapModule { id: json!(1), name: "m".into(), path: text("/m"), version: text("1") };
     validator.event(&[ModuleEvent { reason: "new".into(), module }]);
