@@ -1,7 +1,7 @@
 //! The one table of operations: parameters, method, result, group, effect and command line of each.
 //!
 //! [`OPERATIONS`] and the [`OperationParams`] of each row are made from it here. The supervisor's dispatch and the front
-//! ends' rendering are made from it with [`for_each_operation`]: a row whose parameters have no handler, or whose result
+//! ends' rendering are made from it with `for_each_operation`: a row whose parameters have no handler, or whose result
 //! has no renderer, does not compile.
 
 use std::path::Path;

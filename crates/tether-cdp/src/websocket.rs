@@ -19,7 +19,7 @@ const MAX_MESSAGE: usize = 64 << 20;
 const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// Opens the WebSocket at `path` (`/devtools/browser/…`) of a loopback port, within `deadline`.
-/// The [`Connection`] must be polled (spawned) for anything to happen; dropping it closes the socket.
+/// The connection must be polled (spawned) for anything to happen; dropping it closes the socket.
 pub async fn open_connection(
     port: u16,
     path: &str,

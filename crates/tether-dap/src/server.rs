@@ -1,6 +1,6 @@
 //! The server side of DAP, for in-process adapters and for editors that join: requests in, responses and events out.
 //!
-//! Requests come in order through the [`DapInbox`]; they may be responded to in any order, and dropping one sends an
+//! Requests come in order through the [`crate::DapInbox`]; they may be responded to in any order, and dropping one sends an
 //! error response. Reverse requests (`runInTerminal`, `startDebugging`) can be sent to the client. Does not depend on
 //! the meaning of a request.
 

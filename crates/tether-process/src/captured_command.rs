@@ -81,7 +81,7 @@ impl FinishedCommand {
 }
 
 /// Runs the command in a group of its own until it exits, the deadline passes or `cancel` resolves.
-/// Dropping the future kills the group. Errors: it cannot be started, as [`super::spawn`].
+/// Dropping the future kills the group. Errors: it cannot be started, as `spawn_piped`.
 pub async fn run_command(what: &CapturedCommand, cancel: impl Future<Output = ()>) -> Result<FinishedCommand> {
     run_to_end(what, None, cancel, OutputTail::default()).await
 }

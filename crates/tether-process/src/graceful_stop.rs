@@ -60,7 +60,7 @@ pub async fn stop_tree(
 
 /// As [`stop_tree`] without a close request, but the descendants have the same grace period: `main` may be a shell, which
 /// exits at SIGTERM before what it has started. Waits, also after an error, until the descendants are reaped by their parents,
-/// no longer than [`REAPED_WITHIN`]: until then others take them for running.
+/// no longer than `REAPED_WITHIN`: until then others take them for running.
 pub async fn stop_tree_gently(main: &Process, grace: Duration) -> std::io::Result<StopOutcome> {
     let tree = list_tree_aside(main).await;
     let all = tree.as_deref().unwrap_or_default().to_vec();

@@ -165,7 +165,7 @@ impl Process {
         }
     }
 
-    /// Signals the whole group of a child that [`super::spawn`] made a group leader. Does nothing for another's
+    /// Signals the whole group of a child that `spawn_piped` made a group leader. Does nothing for another's
     /// process, nor once the child has been reaped: the group's id could be a stranger's by then.
     pub fn signal_group(&self, signal: Signal) {
         let (Some(child), Some(group)) = (&self.0.child, pid_of(self.0.pid)) else { return };

@@ -29,7 +29,7 @@ pub trait InstallablePackage {
     async fn verify(&self, folder: &Path) -> Result<()>;
 }
 
-/// What [`install_atomically`] has done.
+/// What the installation has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallOutcome {
     /// Its stamp named the pin already.

@@ -227,7 +227,7 @@ impl DebugSession {
         send_changed_breakpoints(&self.shared.targets(), changed).await;
     }
 
-    /// How a breakpoint is bound. Waits until it is, at most [`BINDING_TIMEOUT`], and longer while scripts are being read.
+    /// How a breakpoint is bound. Waits until it is, at most `BINDING_TIMEOUT`, and longer while scripts are being read.
     pub async fn wait_for_binding(&self, breakpoint: u32) -> BindingStatus {
         let mut changes = self.shared.bindings_changed.subscribe();
         let bound = changes.wait_for(|_| !matches!(self.binding_status(breakpoint), BindingStatus::Unbound(_)));

@@ -36,7 +36,7 @@ pub struct WindowLaunchPlan {
     pub launch_id: String,
     /// Where the console and the network requests of the page are recorded, from its first request on.
     pub history: Arc<PageHistory>,
-    /// Whether its extension hosts wait for their debug sessions: see [`super::host_hold`].
+    /// Whether its extension hosts wait for their debug sessions: see `host_hold`.
     pub holds_hosts: bool,
 }
 
