@@ -157,8 +157,11 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
         let _threads = sh.push_env("RUST_TEST_THREADS", test_threads().to_string());
         // The tests end programs by these signals. A script that runs in the background (`&`, `nohup`) ignores them, and
         // each program that it starts would too.
-        cmd!(sh, "env --default-signal=HUP,INT,QUIT cargo test --workspace --no-fail-fast -- --skip {SCRIPTED_TESTS}")
-            .run()?;
+        let test = ["--default-signal=HUP,INT,QUIT", "cargo", "test", "--workspace", "--no-fail-fast"];
+        // The quick tests first: a message of theirs that is not valid ends the run at once.
+        cmd!(sh, "env {test...} --lib --bins").run()?;
+        dap_schema::check_messages(&trace, &place.data)?;
+        cmd!(sh, "env {test...} --test * -- --skip {SCRIPTED_TESTS}").run()?;
     }
     // Not recorded: they send invalid messages on purpose.
     cmd!(sh, "cargo test --test scripted_sessions").run()?;
