@@ -1,4 +1,4 @@
-//! Rules of this project that neither the compiler nor clippy checks: layers of the root package, naming, headers, CDP, the
+//! Rules of this project that neither the compiler nor clippy checks: layers of the root package, headers, CDP, the
 //! links of documents.
 //!
 //! Each rule is a function from files to complaints, tested on snippets beside it; here all of them run on the checkout.
@@ -7,18 +7,15 @@
 mod cdp_conformance;
 mod cdp_protocol;
 mod cdp_types;
-mod crate_items;
 mod documents;
 mod file_rules;
 mod layers;
 mod machine_traces;
-mod naming;
 mod pinned_versions;
 mod sources;
 
 use cdp_protocol::CdpProtocol;
 use cdp_types::{CdpTypes, ParsedEvent, parsed_events};
-use crate_items::{Items, is_test_file, items_of};
 use documents::Documents;
 use sources::{File, checkout, tracked, tracked_paths};
 
@@ -32,35 +29,12 @@ fn check(complain: impl Fn(&File) -> Vec<String>, concerns: impl Fn(&File) -> bo
 
 /// The Rust files that ship, without files that hold only tests.
 fn product_files() -> Vec<File> {
-    tracked(&checkout()).into_iter().filter(|file| file.is_product() && !is_test_file(file)).collect()
-}
-
-/// Fails with every complaint of a rule about the crate as a whole.
-fn check_crate(complain: impl Fn(&[Items]) -> Vec<String>) {
-    let items: Vec<Items> = product_files().iter().map(|file| items_of(file).unwrap()).collect();
-    assert!(!items.is_empty(), "the checkout was not found");
-    let complaints = complain(&items);
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+    tracked(&checkout()).into_iter().filter(|file| file.is_product() && !file.is_test()).collect()
 }
 
 #[test]
 fn modules_use_only_what_the_design_allows() {
     check(layers::complaints, File::is_product);
-}
-
-#[test]
-fn types_have_names_of_their_own() {
-    check_crate(naming::shared_type_names);
-}
-
-#[test]
-fn functions_that_act_are_verb_and_object() {
-    check_crate(naming::one_word_functions);
-}
-
-#[test]
-fn predicates_return_bool_and_change_nothing() {
-    check_crate(naming::impure_predicates);
 }
 
 #[test]

@@ -25,6 +25,11 @@ impl File {
         self.path.ends_with(".rs")
     }
 
+    /// Holds only tests, which a parent declares with `#[cfg(test)] mod tests;`.
+    pub fn is_test(&self) -> bool {
+        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+    }
+
     /// A Rust file that ships.
     pub fn is_product(&self) -> bool {
         self.is_rust() && (self.path.starts_with("src/") || is_of_crate(&self.path))
