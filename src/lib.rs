@@ -14,6 +14,7 @@
 //! | [`adapters`] | the table of debug adapters: how each is found, started and connected to |
 //! | [`config`] | `devtools.toml`, launch.json, tasks.json, package.json, and the user's consent |
 //! | [`tasks`] | the steps of a build, the tasks around a session, servers that run on |
+//! | [`vocabulary`] | words that several of them share: why a thread stopped, what a session does |
 //! | [`workspace`] | `.devtools`, and which programs of the workspace may run |
 //!
 //! They rest on crates of their own, in `crates/`:
@@ -37,5 +38,6 @@ pub mod doctor;
 pub mod frontends;
 pub mod supervisor;
 pub mod tasks;
+pub mod vocabulary;
 pub mod window;
 pub mod workspace;

@@ -4,7 +4,7 @@
 //! Evaluate, screenshot and snapshot check for changes first, and rebuild and relaunch when there are some; console and network
 //! only read what was recorded.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use serde_with::skip_serializing_none;
 
 use super::debug::results::StoppedSession;
 use super::window::RefreshNotice;
+use crate::vocabulary::ImageFormat;
 
 /// Evaluate JavaScript in the window's page, or in the global scope of a Node window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -40,19 +41,10 @@ pub struct PageScreenshotParams {
     pub full_page: Option<bool>,
     /// Image format (default png).
     #[arg(long, value_enum)]
-    pub format: Option<PageImageFormat>,
+    pub format: Option<ImageFormat>,
     /// Part of the URL or title of another page to use.
     #[arg(long)]
     pub page: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
-#[serde(rename_all = "camelCase")]
-pub enum PageImageFormat {
-    #[default]
-    Png,
-    Jpeg,
-    Webp,
 }
 
 /// Show the page as text, with element refs (such as e12) for the other operations.

@@ -9,6 +9,7 @@ use serde_with::skip_serializing_none;
 
 use super::debug::results::StoppedSession;
 use super::window::RefreshNotice;
+use crate::vocabulary::MouseButton;
 
 /// Perform mouse and keyboard actions on the page, in order. Each waits for its element; the first failure ends the
 /// call.
@@ -43,15 +44,6 @@ pub enum InputActionKind {
     Wait,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum InputButton {
-    #[default]
-    Left,
-    Middle,
-    Right,
-}
-
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -73,7 +65,7 @@ pub struct InputActionParams {
     /// press: a key or chord, such as "Enter" or "Control+Shift+P".
     pub keys: Option<String>,
     /// click: mouse button (default left).
-    pub button: Option<InputButton>,
+    pub button: Option<MouseButton>,
     /// click, press: number of times (default 1). 2: double click.
     pub count: Option<u32>,
     /// scroll: horizontal distance in CSS pixels.

@@ -5,10 +5,12 @@
 
 use std::fmt;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+
+use crate::vocabulary::{RebuildPolicy, RefreshRung};
 
 /// Show whether the window runs, since when, and whether a source file has changed since.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -24,7 +26,7 @@ pub struct WindowStartParams {
     pub config: Option<String>,
     /// When to build first. `auto` (default): at a start, and after a change since the last good build.
     #[arg(long, value_enum)]
-    pub rebuild: Option<RebuildChoice>,
+    pub rebuild: Option<RebuildPolicy>,
 }
 
 /// Close the window and end all its processes.
@@ -38,7 +40,7 @@ pub struct WindowStopParams {}
 pub struct WindowRestartParams {
     /// When to build first. `auto` (default): after a change since the last good build.
     #[arg(long, value_enum)]
-    pub rebuild: Option<RebuildChoice>,
+    pub rebuild: Option<RebuildPolicy>,
 }
 
 /// List the files that changed since the window was built, or explain whether a path is tracked.
@@ -47,17 +49,6 @@ pub struct WindowRestartParams {
 pub struct WindowChangesParams {
     /// Path to explain, relative to the workspace.
     pub path: Option<String>,
-}
-
-/// `auto`: at a start, and after a change since the last good build.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
-#[serde(rename_all = "camelCase")]
-pub enum RebuildChoice {
-    // No docs on the variants: they would turn the schema's short `enum` into a long `oneOf`.
-    #[default]
-    Auto,
-    Always,
-    Never,
 }
 
 /// The state of the window.
@@ -230,24 +221,11 @@ pub struct WindowChanges {
     pub problems: Vec<String>,
 }
 
-/// How a window was made to run the new code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RefreshMethod {
-    /// All its processes were replaced.
-    #[default]
-    Relaunch,
-    /// The page was loaded anew; its storage stays.
-    Reload,
-    /// The extension host was restarted; page, editors and panels stay.
-    RestartExtensionHost,
-}
-
 /// How a running window was last brought up to date.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefreshReport {
-    pub by: RefreshMethod,
+    pub by: RefreshRung,
     /// Without the build.
     pub took_ms: u64,
 }
@@ -262,7 +240,7 @@ pub struct RefreshNotice {
     /// The time without the build.
     pub launch_ms: u64,
     #[serde(default)]
-    pub by: RefreshMethod,
+    pub by: RefreshRung,
     /// Remarks on the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

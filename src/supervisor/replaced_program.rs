@@ -4,7 +4,7 @@
 //! It stays while something would be lost. Does not depend on how it exits.
 
 use super::context::SupervisorContext;
-use crate::debug::RunState;
+use crate::vocabulary::RunState;
 
 impl SupervisorContext {
     /// Whether the process `pid` runs the file that has taken the place of this program, and nothing is lost by an exit.

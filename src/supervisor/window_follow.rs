@@ -17,7 +17,8 @@ use tokio::sync::watch;
 
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
+use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use crate::vocabulary::RunState;
 use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
 
 /// How long an adapter may take to notice that the window is gone.

@@ -24,12 +24,13 @@ use super::page::{
     ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
 };
 use super::refresh::contributed_files::ContributedFiles;
-use super::refresh::ladder::RefreshRung;
+
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
 use crate::config::WindowConfig;
 use crate::tasks::background_tasks::BackgroundTask;
+use crate::vocabulary::RefreshRung;
 use crate::window::token_redaction::redact_connection_tokens;
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.

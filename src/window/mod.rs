@@ -76,9 +76,9 @@ pub use context::{PublishedState, WindowPaths};
 pub use held_host::HeldHost;
 pub use live_window::LiveWindow;
 pub use page_operations::{FreshPage, PageResult};
-pub use refresh::ladder::RefreshRung;
+
 pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
 pub use tether_changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use window_exit::WindowExit;
-pub use window_handle::{FileChanges, RebuildPolicy, StaleRefresh, Window, WindowInspection};
+pub use window_handle::{FileChanges, StaleRefresh, Window, WindowInspection};

@@ -24,12 +24,13 @@ use super::recorded_launch::{
     save_session_files, tracker_of,
 };
 use super::refresh::contributed_files::ContributedFiles;
-use super::refresh::ladder::{ChangeScope, RefreshRung, ScopeFacts, classify_change};
+use super::refresh::ladder::{ChangeScope, ScopeFacts, classify_change};
 use super::refresh::refresh_window;
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
 use crate::config::{RefreshSetting, WindowConfig, trust::WorkspaceCommands};
 use crate::tasks::background_tasks::WINDOW_USER;
+use crate::vocabulary::RefreshRung;
 
 /// Runs the build, if the user trusts the workspace's commands. Begins anew when the commands change meanwhile. A build
 /// that was kept is returned as it is if no command and no tracked file has changed since it began.

@@ -62,7 +62,7 @@ pub use self::expression::{ExpressionResult, await_expression, evaluate_on_page}
 pub use self::extension_host_console::{ExtensionHostConsole, ExtensionHostInspector};
 pub use self::extension_registration::ExtensionState;
 pub use self::history::PageHistory;
-pub use self::input_action::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
+pub use self::input_action::{ActionKind, ActionTarget, InputAction, WaitCondition};
 pub use self::input_batch::{ActionOutcome, BatchOutcome, run_actions};
 pub use self::navigation::{navigate_page, set_cookie};
 pub use self::network::RecordedRequest;
@@ -70,6 +70,6 @@ pub use self::page_client::PageClient;
 pub use self::page_connection::PageConnection;
 pub use self::page_reload::{PageReload, reload_page};
 pub use self::page_snapshot::{PageSnapshot, SnapshotRequest, take_snapshot};
-pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest, capture_screenshot};
+pub use self::screenshot::{CapturedImage, ScreenshotRequest, capture_screenshot};
 pub use self::update_wait::{UpdateOutcome, follow_server_update};
 pub use self::workbench_services::{install_workbench_script, restart_extension_hosts};

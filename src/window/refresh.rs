@@ -27,12 +27,13 @@ use tracing::info;
 
 use self::extension_host_restart::restart_extension_host;
 use self::host_change::OldHost;
-use self::ladder::{RefreshRung, select_rungs};
+use self::ladder::select_rungs;
 use self::page_rung::reload_window;
 use self::rung_report::{RungReport, WindowRefresh};
 use super::live_window::LiveWindow;
 use super::session_file::WindowSession;
 use crate::config::WindowKind;
+use crate::vocabulary::RefreshRung;
 
 /// A window that was refreshed: what its session file says from now on.
 pub struct RefreshedWindow {

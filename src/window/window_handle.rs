@@ -24,20 +24,12 @@ use super::search::{self, unverified_error};
 use super::state::{WindowInput, WindowPhase};
 use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
 use crate::tasks::task_runner::TaskQueue;
+use crate::vocabulary::RebuildPolicy;
 
 /// The most refreshes of one page operation: a user who saves continuously must not delay it forever.
 const MAX_RELAUNCHES: usize = 3;
 /// The window is unresponsive if its page does not respond to a ping within this time.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// When to build before a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RebuildPolicy {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
 
 impl RebuildPolicy {
     fn command_origin(self) -> CommandOrigin {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use devtether::vocabulary::MouseButton;
 use devtether::window::page::{
-    ActionKind, ActionTarget, InputAction, MouseButton, PageConnection, PageHistory, ScreenshotRequest,
-    SnapshotRequest, capture_screenshot, run_actions, take_snapshot,
+    ActionKind, ActionTarget, InputAction, PageConnection, PageHistory, ScreenshotRequest, SnapshotRequest,
+    capture_screenshot, run_actions, take_snapshot,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};

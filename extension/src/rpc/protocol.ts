@@ -8,7 +8,7 @@ export type BreakpointDrift = "moved" | "ambiguous" | "lost";
 
 /** A breakpoint or a watchpoint, and its state. */
 export interface BreakpointReport {
-  access?: WatchpointAccess;
+  access?: DataAccess;
   breakpointId: number;
   className?: string;
   /** If one was asked for: where it is bound, or is to be. */
@@ -73,8 +73,8 @@ export interface ClientCapabilities {
 /** What a connection is for. */
 export type ClientRole = "client" | "editor" | "windowBridge" | "host";
 
-/** The state of a session. */
-export type DebugSessionState = "STARTING" | "RUNNING" | "STOPPED" | "TERMINATED" | "DISCONNECTED";
+/** The accesses at which a data breakpoint stops. */
+export type DataAccess = "read" | "write" | "readWrite";
 
 /** The status of one session. */
 export interface DebugSessionStatus {
@@ -103,7 +103,7 @@ export interface DebugSessionStatus {
   /** A source file has changed since the session began. */
   stale: boolean;
   startedAt: number;
-  state: DebugSessionState;
+  state: RunState;
   /** Of the first thread that stopped. */
   stopReason?: StopReason;
   suspendedThreads: ThreadStatus[];
@@ -139,18 +139,21 @@ export interface InitializeResult {
   workspace: string;
 }
 
-/** How a window was made to run the new code. */
-export type RefreshMethod = "relaunch" | "reload" | "restartExtensionHost";
-
 /** How a running window was last brought up to date. */
 export interface RefreshReport {
-  by: RefreshMethod;
+  by: RefreshRung;
   /** Without the build. */
   tookMs: number;
 }
 
+/** How a window was made to run the new code, from the cheapest to the dearest. */
+export type RefreshRung = "restartExtensionHost" | "reload" | "relaunch";
+
 /** The state of the window. */
 export type ReportedWindowState = "stopping" | "absent" | "starting" | "ready" | "stale" | "building" | "exited" | "unresponsive" | "unverified";
+
+/** What a session is doing: of its targets' states the greatest, in this order. */
+export type RunState = "STARTING" | "RUNNING" | "TERMINATED" | "DISCONNECTED" | "STOPPED";
 
 /** Details of a stop, by its type. */
 export interface StopDetails {
@@ -165,6 +168,9 @@ export interface StopDetails {
   /** The adapter's own description. */
   text?: string;
 }
+
+/** Why a thread stopped. */
+export type StopKind = "BREAKPOINT_HIT" | "STEP_COMPLETE" | "EXCEPTION" | "WATCHPOINT_ACCESS" | "WATCHPOINT_MODIFY" | "METHOD_ENTRY" | "METHOD_EXIT" | "VM_START" | "VM_DEATH" | "USER_SUSPEND" | "ENTRY";
 
 /** Where a thread stopped. */
 export interface StopLocation {
@@ -181,11 +187,8 @@ export interface StopReason {
   location?: StopLocation;
   threadId?: number;
   threadName?: string;
-  type: StopType;
+  type: StopKind;
 }
-
-/** Why a thread stopped. */
-export type StopType = "BREAKPOINT_HIT" | "STEP_COMPLETE" | "EXCEPTION" | "WATCHPOINT_ACCESS" | "WATCHPOINT_MODIFY" | "METHOD_ENTRY" | "METHOD_EXIT" | "VM_START" | "VM_DEATH" | "USER_SUSPEND" | "ENTRY" | "GOTO";
 
 /** One program of a session: its first, a worker, a forked child. */
 export interface TargetStatus {
@@ -195,7 +198,7 @@ export interface TargetStatus {
   parent?: number;
   /** Its process, where it is known. */
   pid?: number;
-  state: DebugSessionState;
+  state: RunState;
   /** Its number in the session, from 0. */
   targetId: number;
   threadIds: number[];
@@ -214,8 +217,6 @@ export interface ThreadStatus {
   /** Of Java: the monitor that a suspended thread waits for. */
   waitsFor?: string;
 }
-
-export type WatchpointAccess = "read" | "write" | "readWrite";
 
 /** How a window exited by itself. */
 export interface WindowExitReport {

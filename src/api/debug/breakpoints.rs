@@ -1,10 +1,12 @@
 //! Breakpoints on lines and functions, exception breakpoints, watchpoints. They belong to the workspace: they are kept over
 //! sessions, and set in every target that supports them.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+
+use crate::vocabulary::DataAccess;
 
 /// Set a breakpoint on a line or function, even before a launch. It stays for later sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -112,16 +114,7 @@ pub struct WatchpointSetParams {
     pub field_name: Option<String>,
     /// Accesses that stop the program (default write).
     #[arg(long, value_enum)]
-    pub access: Option<WatchpointAccess>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
-#[serde(rename_all = "camelCase")]
-pub enum WatchpointAccess {
-    Read,
-    #[default]
-    Write,
-    ReadWrite,
+    pub access: Option<DataAccess>,
 }
 
 /// Whether a breakpoint is set in a target.
@@ -165,7 +158,7 @@ pub struct BreakpointReport {
     pub function: Option<String>,
     /// What a watchpoint watches: an expression, or `Class.field`.
     pub expression: Option<String>,
-    pub access: Option<WatchpointAccess>,
+    pub access: Option<DataAccess>,
     pub condition: Option<String>,
     pub hit_condition: Option<String>,
     pub log_message: Option<String>,

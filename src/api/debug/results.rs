@@ -7,39 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::breakpoints::BreakpointReport;
-
-/// The state of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum DebugSessionState {
-    #[default]
-    Starting,
-    Running,
-    /// At least one of its targets is.
-    Stopped,
-    /// The program has exited, or was detached from.
-    Terminated,
-    /// The adapter or the connection to it has ended; the state of the program is unknown.
-    Disconnected,
-}
-
-/// Why a thread stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum StopType {
-    BreakpointHit,
-    StepComplete,
-    Exception,
-    WatchpointAccess,
-    WatchpointModify,
-    MethodEntry,
-    MethodExit,
-    VmStart,
-    VmDeath,
-    UserSuspend,
-    Entry,
-    Goto,
-}
+use crate::vocabulary::{RunState, StopKind};
 
 /// One stop of one thread.
 #[skip_serializing_none]
@@ -47,7 +15,7 @@ pub enum StopType {
 #[serde(rename_all = "camelCase")]
 pub struct StopReason {
     #[serde(rename = "type")]
-    pub kind: StopType,
+    pub kind: StopKind,
     pub thread_id: Option<i64>,
     pub thread_name: Option<String>,
     pub location: Option<StopLocation>,
@@ -106,7 +74,7 @@ impl StopDetails {
 pub struct StopReport {
     pub session_id: String,
     pub stopped: bool,
-    pub state: DebugSessionState,
+    pub state: RunState,
     /// Of the first thread that stopped.
     pub stop_reason: Option<StopReason>,
     /// Of the other threads that have stopped by themselves.
@@ -262,7 +230,7 @@ pub struct DebugSessionStatus {
     /// Whether the adapter is connected.
     pub connected: bool,
     pub vm_name: Option<String>,
-    pub state: DebugSessionState,
+    pub state: RunState,
     /// Of the first thread that stopped.
     pub stop_reason: Option<StopReason>,
     #[serde(default)]
@@ -323,7 +291,7 @@ pub struct TargetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
     pub name: String,
-    pub state: DebugSessionState,
+    pub state: RunState,
     /// Its process, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -349,7 +317,7 @@ pub struct ExceptionReport {
 #[serde(rename_all = "camelCase")]
 pub struct SessionEndReport {
     pub session_id: String,
-    pub state: DebugSessionState,
+    pub state: RunState,
     pub exit_code: Option<i64>,
     pub message: Option<String>,
 }
@@ -361,7 +329,7 @@ pub struct SessionEndReport {
 pub struct ProbeReport {
     /// Whether the line was reached.
     pub stopped: bool,
-    pub state: DebugSessionState,
+    pub state: RunState,
     pub stop_reason: Option<StopReason>,
     pub waited_ms: u64,
     pub exit_code: Option<i64>,
@@ -408,7 +376,7 @@ mod tests {
     #[test]
     fn a_stop_reason_has_the_documented_fields() {
         let reason = StopReason {
-            kind: StopType::BreakpointHit,
+            kind: StopKind::BreakpointHit,
             thread_id: Some(1),
             thread_name: Some("MainThread".into()),
             location: Some(StopLocation {

@@ -29,7 +29,7 @@ pub use binding::{BindingStatus, BindingTable};
 pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;
 pub use spec::{
-    BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, DataAccess, EditorExceptions, ExceptionSpec,
+    BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions, ExceptionSpec,
     LinePosition,
 };
 pub use store::BreakpointStore;

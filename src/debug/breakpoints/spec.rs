@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tether_dap::types::ExceptionFilterOptions;
 
 use super::anchor::{AnchorStatus, LineAnchor};
+use crate::vocabulary::DataAccess;
 
 /// A line of a file, or a place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,19 +126,6 @@ pub struct BreakpointConditions {
     /// Makes it a log point: prints this text with its `{expressions}` instead of stopping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_message: Option<String>,
-}
-
-/// The accesses at which a data breakpoint stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DataAccess {
-    /// Reads only.
-    Read,
-    /// Writes only.
-    #[default]
-    Write,
-    /// Both.
-    ReadWrite,
 }
 
 impl DataAccess {

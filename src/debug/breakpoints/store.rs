@@ -241,8 +241,9 @@ fn read_set_aside(folder: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::anchor::AnchorStatus;
-    use super::super::spec::{BreakpointKind, DataAccess, ExceptionSpec};
+    use super::super::spec::{BreakpointKind, ExceptionSpec};
     use super::*;
+    use crate::vocabulary::DataAccess;
 
     const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n";
 

@@ -11,14 +11,14 @@ use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
-    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, LinePosition,
-    StoredBreakpoints,
+    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec, LinePosition, StoredBreakpoints,
 };
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
-use crate::debug::session::snapshot::RunState;
+
 use crate::debug::session::target_handle::TargetHandle;
+use crate::vocabulary::{DataAccess, RunState};
 
 /// On which exceptions to stop, and what the adapters of the active sessions support of that.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,8 +10,9 @@ use tether_dap::types::{RedefineClassesArguments, RedefineClassesResponse};
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
 use crate::debug::breakpoints::sync::ChangedBreakpoints;
-use crate::debug::session::snapshot::RunState;
+
 use crate::debug::session::target_handle::TargetHandle;
+use crate::vocabulary::RunState;
 
 /// The capability of an adapter that has the request `redefineClasses`.
 const REDEFINE_CLASSES: &str = "supportsRedefineClasses";

@@ -20,7 +20,8 @@ use super::session_lifetime::SessionEnding;
 use super::session_request::SessionRequest;
 use crate::adapters::{Adapter, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::session::snapshot::{RunState, TargetSnapshot};
+use crate::debug::session::snapshot::TargetSnapshot;
+use crate::vocabulary::RunState;
 
 /// For each single request to an adapter.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::debug::session::snapshot::RunState;
+use crate::vocabulary::RunState;
 
 /// How long a process that has closed its connection may take to exit.
 const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);

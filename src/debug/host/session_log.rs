@@ -7,8 +7,9 @@ use tracing::info;
 
 use super::managed_session::ManagedSession;
 use crate::debug::breakpoints::BreakpointKind;
-use crate::debug::session::snapshot::{RunState, SessionSnapshot, TargetSnapshot};
-use crate::debug::session::stop::{StopKind, ThreadStop};
+use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
+use crate::debug::session::stop::ThreadStop;
+use crate::vocabulary::{RunState, StopKind};
 
 /// Logs the changes of one session's targets.
 pub(super) struct SessionLog {
@@ -85,6 +86,5 @@ fn stop_word(kind: StopKind) -> &'static str {
         StopKind::VmDeath => "VM death",
         StopKind::UserSuspend => "pause",
         StopKind::Entry => "entry",
-        StopKind::Goto => "goto",
     }
 }

@@ -18,7 +18,7 @@ use super::session_request::{SessionRequest, locate_adapter};
 use super::store::StoredSession;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::session::event_log::EventLog;
-use crate::debug::session::snapshot::RunState;
+use crate::vocabulary::RunState;
 
 /// How long a session may take to start: Delve compiles first.
 const START_TIMEOUT: Duration = Duration::from_secs(200);

@@ -9,7 +9,7 @@ use super::scoped_id::ScopedId;
 use super::variables::{DapVariable, VariableParent};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::log_error;
-use crate::debug::session::snapshot::RunState;
+use crate::vocabulary::RunState;
 
 /// How much of an expression or a name an error shows, in characters.
 const MAX_NAMED_CHARS: usize = 80;

@@ -20,7 +20,8 @@ use super::variables::{VariableGroup, VariableParent};
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::SourceChange;
-use crate::debug::session::stop::{StopKind, ThreadStop};
+use crate::debug::session::stop::ThreadStop;
+use crate::vocabulary::StopKind;
 
 const FRAME_COUNT: usize = 10;
 /// How many frames are read for that: one more shows whether there are more.

@@ -9,8 +9,9 @@ use tether_dap::types::{DapThread, PauseArguments, ThreadsArguments};
 
 use super::scoped_id::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::session::snapshot::RunState;
+
 use crate::debug::session::target_state::TargetPhase;
+use crate::vocabulary::RunState;
 
 /// When a refused `pause` is requested again. lldb-dap 19 answers "Process is not running" while a program that it has just
 /// attached to is about to run.

@@ -214,7 +214,7 @@ fn exited_bodies(ids: &mut EditorIds, target: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::debug::session::stop::StopKind;
+    use crate::vocabulary::StopKind;
 
     fn stop(thread: i64) -> ThreadStop {
         let (kind, hits) = (StopKind::BreakpointHit, vec![(7, 1)]);

@@ -4,8 +4,9 @@
 //! that is the present one.
 
 use crate::debug::session::snapshot::{LastResume, SessionSnapshot, TargetSnapshot};
-use crate::debug::session::stop::{StopKind, ThreadStop};
+use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_state::TargetPhase;
+use crate::vocabulary::StopKind;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +84,6 @@ pub fn stop_reason_word(kind: StopKind) -> &'static str {
         StopKind::MethodEntry | StopKind::MethodExit => "function breakpoint",
         StopKind::VmStart | StopKind::Entry => "entry",
         StopKind::UserSuspend | StopKind::VmDeath => "pause",
-        StopKind::Goto => "goto",
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::command::{SessionCommand, TargetGuard};
 use super::event_log::EventLog;
 use super::requests::Resume;
-use super::snapshot::{ResumeClient, RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
+use super::snapshot::{ResumeClient, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
 use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
@@ -28,6 +28,7 @@ use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
+use crate::vocabulary::RunState;
 
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);

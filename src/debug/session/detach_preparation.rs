@@ -10,9 +10,10 @@ use tracing::warn;
 
 use super::debug_session::DebugSession;
 use super::detach_hook::install_detach_hook;
-use super::snapshot::RunState;
+
 use super::target_handle::TargetHandle;
 use crate::adapters::DetachHook;
+use crate::vocabulary::RunState;
 
 /// How long a first stop that is under way is waited for.
 const PENDING_STOP_TIMEOUT: Duration = Duration::from_millis(250);

@@ -9,16 +9,7 @@ use std::time::Duration;
 use super::requests::Resume;
 use super::stop::ThreadStop;
 use super::target_state::{TargetEnd, TargetPhase, TargetState};
-
-/// What a session is doing, as the API reports it: of its targets' states the last one in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RunState {
-    Terminated,
-    Disconnected,
-    Starting,
-    Running,
-    Stopped,
-}
+use crate::vocabulary::RunState;
 
 impl TargetPhase {
     /// As it is published for one target.

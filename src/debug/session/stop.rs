@@ -4,22 +4,7 @@
 
 use tether_dap::types::{DataChange, StoppedEvent};
 
-/// The type of a stop, as the API names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopKind {
-    BreakpointHit,
-    StepComplete,
-    Exception,
-    WatchpointAccess,
-    WatchpointModify,
-    MethodEntry,
-    MethodExit,
-    VmStart,
-    VmDeath,
-    UserSuspend,
-    Entry,
-    Goto,
-}
+use crate::vocabulary::StopKind;
 
 /// One stop of one thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +66,6 @@ fn classify_reason(stopped: &StoppedEvent) -> StopKind {
         "data breakpoint" => K::WatchpointModify,
         "breakpoint" if text.starts_with("watchpoint ") => K::WatchpointModify,
         "entry" => K::Entry,
-        "goto" => K::Goto,
         "pause" if text.contains("debugger statement") => K::BreakpointHit,
         "pause" => K::UserSuspend,
         "method entry" => K::MethodEntry,
@@ -131,7 +115,6 @@ mod tests {
         check("data breakpoint", "read, then written", StopKind::WatchpointModify);
         check("breakpoint", "watchpoint 1", StopKind::WatchpointModify);
         check("entry", "", StopKind::Entry);
-        check("goto", "", StopKind::Goto);
         check("method entry", "", StopKind::MethodEntry);
         check("method exit", "", StopKind::MethodExit);
         check("vm start", "", StopKind::VmStart);

@@ -15,10 +15,11 @@ use tether_dap::DapClient;
 use tether_dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 
 use super::requests::log_error;
-use super::stop::{StopKind, ThreadStop};
+use super::stop::ThreadStop;
 use super::target_handle::TargetHandle;
 use crate::debug::breakpoints::BreakpointSpec;
 use crate::debug::breakpoints::function_sync::PANIC_FUNCTION;
+use crate::vocabulary::StopKind;
 
 /// What happens at a stop.
 pub enum StopDecision {

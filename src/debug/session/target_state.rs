@@ -159,8 +159,9 @@ fn without_thread(stops: &[ThreadStop], thread: Option<i64>) -> TargetPhase {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stop::StopKind;
+
     use super::*;
+    use crate::vocabulary::StopKind;
     use TargetInput as I;
     use TargetPhase as P;
 

@@ -17,14 +17,15 @@ use tokio::task::JoinHandle;
 
 use super::debug_session::DebugSession;
 use super::requests::Resume;
-use super::snapshot::{RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
-use super::stop::StopKind;
+use super::snapshot::{SessionSnapshot, TargetSnapshot, WaitOutcome};
+
 use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
 use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
 use crate::adapters::{Connector, Quirks};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::inspect::{ScopedId, VariableParent};
+use crate::vocabulary::{RunState, StopKind};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);

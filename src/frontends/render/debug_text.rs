@@ -10,13 +10,13 @@ use super::stop_text::{
 use super::text_format::{age_text, notes_text};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointListReport, BreakpointReport, BreakpointState, ExceptionBreakpointsReport,
-    WatchpointAccess,
 };
 use crate::api::debug::inspect::{DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList};
 use crate::api::debug::results::{
     DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, ThreadStatus,
 };
 use crate::api::page;
+use crate::vocabulary::DataAccess;
 
 impl ResultText for FrameList {
     fn text(&self) -> String {
@@ -144,9 +144,9 @@ impl ResultText for BreakpointReport {
         };
         let mut facts = vec![state.to_owned()];
         facts.extend(self.access.map(|access| match access {
-            WatchpointAccess::Read => "when it is read".to_owned(),
-            WatchpointAccess::Write => "when it is written".to_owned(),
-            WatchpointAccess::ReadWrite => "when it is read or written".to_owned(),
+            DataAccess::Read => "when it is read".to_owned(),
+            DataAccess::Write => "when it is written".to_owned(),
+            DataAccess::ReadWrite => "when it is read or written".to_owned(),
         }));
         facts.extend(self.condition.as_ref().map(|it| format!("if {it}")));
         facts.extend(self.hit_condition.as_ref().map(|it| format!("at hits {it}")));

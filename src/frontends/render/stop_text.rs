@@ -5,9 +5,9 @@ use tether_base::display_text::{mark_breaks, mark_lines};
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
-    DebugSessionState, FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot,
-    StopType, VariableEntry,
+    FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot, VariableEntry,
 };
+use crate::vocabulary::{RunState, StopKind};
 
 /// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;
@@ -53,14 +53,14 @@ impl ResultText for ProbeReport {
 }
 
 /// The state of a session without a stop reason.
-pub fn state_text(state: DebugSessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
+pub fn state_text(state: RunState, exit_code: Option<i64>, message: Option<&str>) -> String {
     let word = match (state, exit_code) {
-        (DebugSessionState::Starting, _) => "is starting".to_owned(),
-        (DebugSessionState::Running, _) => "is running".to_owned(),
-        (DebugSessionState::Stopped, _) => "is stopped".to_owned(),
-        (DebugSessionState::Terminated, Some(code)) => format!("has ended with code {code}"),
-        (DebugSessionState::Terminated, None) => "has ended".to_owned(),
-        (DebugSessionState::Disconnected, _) => "is disconnected".to_owned(),
+        (RunState::Starting, _) => "is starting".to_owned(),
+        (RunState::Running, _) => "is running".to_owned(),
+        (RunState::Stopped, _) => "is stopped".to_owned(),
+        (RunState::Terminated, Some(code)) => format!("has ended with code {code}"),
+        (RunState::Terminated, None) => "has ended".to_owned(),
+        (RunState::Disconnected, _) => "is disconnected".to_owned(),
     };
     word + &message.map(|it| format!(": {}", mark_breaks(it))).unwrap_or_default()
 }
@@ -78,31 +78,30 @@ fn stop_type_text(it: &StopReason) -> String {
     let details = &it.details;
     let field = || details.field_name.as_deref().unwrap_or("a watched value");
     match it.kind {
-        StopType::BreakpointHit => {
+        StopKind::BreakpointHit => {
             let id = details.breakpoint_id.map_or_else(|| "a breakpoint".to_owned(), |id| format!("breakpoint {id}"));
             id + &details.hit_count.filter(|hits| *hits > 1).map(|hits| format!(" (hit {hits})")).unwrap_or_default()
         }
-        StopType::StepComplete => "step".to_owned(),
-        StopType::Exception => {
+        StopKind::StepComplete => "step".to_owned(),
+        StopKind::Exception => {
             let class = details.exception_type.as_deref().or(details.text.as_deref()).unwrap_or("exception");
             match details.exception_message.as_deref().filter(|message| !message.is_empty()) {
                 Some(message) => format!("exception {class}: {}", mark_breaks(message)),
                 None => format!("exception {class}").replacen("exception exception", "exception", 1),
             }
         }
-        StopType::WatchpointAccess => format!("{} was read", field()),
-        StopType::WatchpointModify => match (&details.old_value, &details.new_value) {
+        StopKind::WatchpointAccess => format!("{} was read", field()),
+        StopKind::WatchpointModify => match (&details.old_value, &details.new_value) {
             (Some(old), Some(new)) => format!("{} was written ({old} → {new})", field()),
             (None, Some(new)) => format!("{} was written (→ {new})", field()),
             _ => format!("{} was written", field()),
         },
-        StopType::MethodEntry => "a method begins".to_owned(),
-        StopType::MethodExit => "a method ends".to_owned(),
-        StopType::VmStart => "the VM has started".to_owned(),
-        StopType::VmDeath => "the VM ends".to_owned(),
-        StopType::UserSuspend => "paused".to_owned(),
-        StopType::Entry => "entry".to_owned(),
-        StopType::Goto => "goto".to_owned(),
+        StopKind::MethodEntry => "a method begins".to_owned(),
+        StopKind::MethodExit => "a method ends".to_owned(),
+        StopKind::VmStart => "the VM has started".to_owned(),
+        StopKind::VmDeath => "the VM ends".to_owned(),
+        StopKind::UserSuspend => "paused".to_owned(),
+        StopKind::Entry => "entry".to_owned(),
     }
 }
 

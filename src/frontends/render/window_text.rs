@@ -9,9 +9,10 @@ use super::text_format::{age_text, duration_text, notes_text};
 use crate::api::debug::results::StoppedSession;
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RefreshMethod, RefreshNotice, ReportedWindowState, TrackingDecision,
-    WindowChanges, WindowExitReport, WindowStatus,
+    BuildReport, ChangedFile, ChangedFileKind, RefreshNotice, ReportedWindowState, TrackingDecision, WindowChanges,
+    WindowExitReport, WindowStatus,
 };
+use crate::vocabulary::RefreshRung;
 
 impl ResultText for PageImage {
     fn text(&self) -> String {
@@ -127,9 +128,9 @@ pub fn refresh_text(notice: Option<&RefreshNotice>) -> String {
     let Some(RefreshNotice { because, build_ms, launch_ms, by, notes }) = notice else { return String::new() };
     let (build, launch) = (duration_text(*build_ms), duration_text(*launch_ms));
     let (done, step) = match by {
-        RefreshMethod::Relaunch => ("relaunched", "launch"),
-        RefreshMethod::Reload => ("reloaded the page", "reload"),
-        RefreshMethod::RestartExtensionHost => ("restarted the extension host", "restart"),
+        RefreshRung::Relaunch => ("relaunched", "launch"),
+        RefreshRung::Reload => ("reloaded the page", "reload"),
+        RefreshRung::RestartExtensionHost => ("restarted the extension host", "restart"),
     };
     let mut out = format!("{done} because {because} (build {build}, {step} {launch})\n");
     out.extend(notes.iter().map(|note| format!("  note: {}\n", mark_breaks(note))));

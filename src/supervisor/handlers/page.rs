@@ -12,8 +12,8 @@ use super::window::refresh_report;
 use super::window_stops::{PageWork, open_loaded_page, resume_hint, stopped_session, until_stopped};
 use crate::api::page::{
     ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
-    PageEvaluateResult, PageImage, PageImageFormat, PageLogCursor, PageNetworkParams, PageScreenshotParams,
-    PageSnapshotParams, PageSnapshotResult,
+    PageEvaluateResult, PageImage, PageLogCursor, PageNetworkParams, PageScreenshotParams, PageSnapshotParams,
+    PageSnapshotResult,
 };
 use crate::api::page_input::{InputActionReport, PageInputParams, PageInputResult};
 use crate::supervisor::context::SupervisorContext;
@@ -52,11 +52,7 @@ impl OperationHandler for PageEvaluateParams {
 
 impl OperationHandler for PageScreenshotParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageImage> {
-        let format = match self.format.unwrap_or_default() {
-            PageImageFormat::Png => page::ImageFormat::Png,
-            PageImageFormat::Jpeg => page::ImageFormat::Jpeg,
-            PageImageFormat::Webp => page::ImageFormat::Webp,
-        };
+        let format = self.format.unwrap_or_default();
         let full_page = self.full_page.unwrap_or_default();
         let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
         let fresh = open_loaded_page(context, call).await?;

@@ -38,11 +38,7 @@ fn input_action(it: page_input::InputActionParams) -> Result<page::ActionKind> {
         None => Ok(None),
     };
     let count = it.count.unwrap_or(1).clamp(1, 100);
-    let button = match it.button.unwrap_or_default() {
-        page_input::InputButton::Left => page::MouseButton::Left,
-        page_input::InputButton::Middle => page::MouseButton::Middle,
-        page_input::InputButton::Right => page::MouseButton::Right,
-    };
+    let button = it.button.unwrap_or_default();
     let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
     Ok(match it.does {
         page_input::InputActionKind::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },

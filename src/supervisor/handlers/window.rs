@@ -7,15 +7,15 @@ use tether_base::error::Result;
 
 use super::window_stops::wait_for_extensions;
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RefreshMethod, RefreshNotice, RefreshReport,
-    ReportedWindowState, TrackingDecision, WindowChanges, WindowChangesParams, WindowExitReport, WindowResources,
-    WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
+    BuildReport, ChangedFile, ChangedFileKind, RefreshNotice, RefreshReport, ReportedWindowState, TrackingDecision,
+    WindowChanges, WindowChangesParams, WindowExitReport, WindowResources, WindowRestartParams, WindowStartParams,
+    WindowStatus, WindowStatusParams, WindowStopParams,
 };
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{
-    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, RefreshRung, StaleRefresh,
-    WindowInspection, WindowPhase,
+    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, StaleRefresh, WindowInspection,
+    WindowPhase,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -72,7 +72,7 @@ fn known_window_status(published: &PublishedState) -> WindowStatus {
             .window
             .as_ref()
             .and_then(|window| window.refreshed)
-            .map(|refresh| RefreshReport { by: refresh_method(refresh.by), took_ms: to_millis(refresh.took) }),
+            .map(|refresh| RefreshReport { by: refresh.by, took_ms: to_millis(refresh.took) }),
         last_build: published.last_build.as_ref().map(|build| BuildReport {
             ok: build.ok,
             ended_at: build.ended_at_ms,
@@ -112,7 +112,7 @@ impl OperationHandler for WindowStatusParams {
 
 impl OperationHandler for WindowStartParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<WindowStatus> {
-        context.window.start(self.config.as_deref(), rebuild_policy(self.rebuild), call).await?;
+        context.window.start(self.config.as_deref(), self.rebuild.unwrap_or_default(), call).await?;
         wait_for_extensions(context, call).await;
         Ok(window_status(context).await)
     }
@@ -127,17 +127,9 @@ impl OperationHandler for WindowStopParams {
 
 impl OperationHandler for WindowRestartParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<WindowStatus> {
-        context.window.restart(rebuild_policy(self.rebuild), call).await?;
+        context.window.restart(self.rebuild.unwrap_or_default(), call).await?;
         wait_for_extensions(context, call).await;
         Ok(window_status(context).await)
-    }
-}
-
-fn rebuild_policy(rebuild: Option<RebuildChoice>) -> RebuildPolicy {
-    match rebuild.unwrap_or_default() {
-        RebuildChoice::Auto => RebuildPolicy::Auto,
-        RebuildChoice::Always => RebuildPolicy::Always,
-        RebuildChoice::Never => RebuildPolicy::Never,
     }
 }
 
@@ -196,16 +188,8 @@ pub fn refresh_report(it: StaleRefresh) -> RefreshNotice {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
         launch_ms: to_millis(it.outcome.launch),
-        by: it.outcome.refreshed.map(|refresh| refresh_method(refresh.by)).unwrap_or_default(),
+        by: it.outcome.refreshed.map(|refresh| refresh.by).unwrap_or_default(),
         notes: it.outcome.notes,
-    }
-}
-
-fn refresh_method(rung: RefreshRung) -> RefreshMethod {
-    match rung {
-        RefreshRung::RestartExtensionHost => RefreshMethod::RestartExtensionHost,
-        RefreshRung::Reload => RefreshMethod::Reload,
-        RefreshRung::Relaunch => RefreshMethod::Relaunch,
     }
 }
 

@@ -8,9 +8,10 @@ use tether_base::error::{Error, Result};
 
 use super::debug::convert;
 use crate::api::debug::results::StoppedSession;
-use crate::debug::{ManagedSession, RunState};
+use crate::debug::ManagedSession;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::OperationCall;
+use crate::vocabulary::RunState;
 use crate::window::FreshPage;
 
 /// How long an operation may go on beside a stop: the page still evaluates while it is stopped.

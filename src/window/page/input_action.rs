@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tether_base::clipped_text::first_chars;
 
+use crate::vocabulary::MouseButton;
+
 /// One action of a batch.
 #[derive(Clone, Debug)]
 pub struct InputAction {
@@ -40,15 +42,6 @@ pub enum ActionTarget {
     Ref(String),
     /// CSS pixels from the top left of the viewport.
     Point(f64, f64),
-}
-
-/// A button of the mouse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MouseButton {
-    #[default]
-    Left,
-    Middle,
-    Right,
 }
 
 /// What a wait ends with.

@@ -7,9 +7,10 @@ use tether_cdp::types::{DispatchDragEvent, DispatchMouseEvent, SetInterceptDrags
 use super::element_point::PagePoint;
 use super::frame_tree::find_frames;
 use super::injected_script::call_script;
-use super::input_action::MouseButton;
+
 use super::page_client::{EVENT_TIMEOUT, PageSession};
 use super::page_error::PageError;
+use crate::vocabulary::MouseButton;
 
 /// Outside the viewport.
 const OUTSIDE: PagePoint = PagePoint { x: -1.0, y: -1.0 };

@@ -10,6 +10,7 @@ use super::action_error::ActionError;
 use super::element_point::{ActionContext, PagePoint, ReferencedElement, VISIBLE};
 use super::page_client::{PageClient, PageSession};
 use super::page_error::PageError;
+use crate::vocabulary::ImageFormat;
 
 /// Deadline of each command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
@@ -31,15 +32,6 @@ pub struct ScreenshotRequest {
     pub format: ImageFormat,
     /// The page with this in its URL or title.
     pub page: Option<String>,
-}
-
-/// Encoding of a screenshot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ImageFormat {
-    #[default]
-    Png,
-    Jpeg,
-    Webp,
 }
 
 impl ImageFormat {

@@ -4,17 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::WindowKind;
-
-/// A way to make a window run the code of now, from the cheapest to the dearest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshRung {
-    /// VS Code's extension host is stopped and started; page, editors and panels stay.
-    RestartExtensionHost,
-    /// The page is loaded anew, without its caches; its storage stays.
-    Reload,
-    /// All processes are replaced.
-    Relaunch,
-}
+use crate::vocabulary::RefreshRung;
 
 /// What has to take up a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ladder::RefreshRung;
+use crate::vocabulary::RefreshRung;
 
 /// How a window was made to run the code of now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

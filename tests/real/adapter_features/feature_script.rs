@@ -1,15 +1,16 @@
 //! The feature script: a program is launched, stopped in every way, inspected, changed, paused and ended.
 
-use devtether::debug::breakpoints::{BreakpointConditions, BreakpointKind, DataAccess, ExceptionSpec};
+use devtether::debug::breakpoints::{BreakpointConditions, BreakpointKind, ExceptionSpec};
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
-use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
+use devtether::debug::{Resume, SessionRegistry, SessionRequest};
 use tether_base::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::FeatureResults;
 use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
 use crate::support::requirements::has_hardware_watchpoints;
+use devtether::vocabulary::{DataAccess, StopKind};
 
 /// The adapters that watch data without the processor.
 const SOFTWARE_WATCHPOINTS: [&str; 3] = ["java", "node", "js-debug"];

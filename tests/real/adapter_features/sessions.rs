@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use devtether::debug::breakpoints::BindingStatus;
-use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest, StopKind};
+use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest};
 use tether_base::ring::RingQuery;
 use tether_process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
 use crate::adapter_features::debuggees::Subject;
+use devtether::vocabulary::StopKind;
 
 pub const LONG: Duration = Duration::from_secs(120);
 

@@ -9,7 +9,8 @@ use devtether::adapters::{
 };
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::VariableParent;
-use devtether::debug::{DebugSession, Resume, RunState, SessionProgram, StopKind, TargetPlan, WaitOutcome};
+use devtether::debug::{DebugSession, Resume, SessionProgram, TargetPlan, WaitOutcome};
+use devtether::vocabulary::{RunState, StopKind};
 use tether_backend::output_reader::OutputPiece;
 use tether_base::ring::RingQuery;
 use tether_dap::types::InitializeArguments;

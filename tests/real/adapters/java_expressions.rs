@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use devtether::adapters::DebugTargetKind;
-use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found};
 use crate::support::compile_java;
+use devtether::vocabulary::StopKind;
 
 /// The class around the expressions; they stand at `TABLE`, and are evaluated at `STOP`.
 const CLASS: &str = r#"

@@ -1,10 +1,11 @@
 //! Java: what is only looked at runs no code of the program, and is shown whatever it is.
 
 use devtether::adapters::DebugTargetKind;
-use devtether::debug::StopKind;
+
 use tether_dap::types::{CompletionsArguments, DataBreakpointInfoArguments};
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found};
+use devtether::vocabulary::StopKind;
 
 const LOOKS: &str = r#"
 import java.util.Optional;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
-    ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
-    PageHistory, SnapshotRequest, WaitCondition, evaluate_on_page, run_actions, take_snapshot,
+    ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageHistory,
+    SnapshotRequest, WaitCondition, evaluate_on_page, run_actions, take_snapshot,
 };
 use serde_json::Value;
 use tether_base::error::Error;
@@ -15,6 +15,7 @@ use tether_base::ring::RingQuery;
 
 use super::web_site::WebSite;
 use super::{WindowFolder, settings};
+use devtether::vocabulary::MouseButton;
 
 /// Longer than any step takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);

@@ -353,7 +353,7 @@ async fn a_screenshot_shows_the_requested_element() {
     assert_eq!((&all_of_it[0], &all_of_it[1]), (&seen[0], &seen[1]));
     assert_eq!(size(take(ScreenshotRequest::default()).await).await[1], visit.value("innerHeight").await);
     for (format, magic) in
-        [(devtether::window::page::ImageFormat::Jpeg, "/9j/"), (devtether::window::page::ImageFormat::Webp, "UklGR")]
+        [(devtether::vocabulary::ImageFormat::Jpeg, "/9j/"), (devtether::vocabulary::ImageFormat::Webp, "UklGR")]
     {
         assert!(
             take(ScreenshotRequest { format, ..ScreenshotRequest::default() }).await.starts_with(magic),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use devtether::adapters::{Connector, Quirks};
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::{ScopedId, VariableParent};
-use devtether::debug::{DebugSession, Resume, RunState, SessionProgram, TargetPlan};
+use devtether::debug::{DebugSession, Resume, SessionProgram, TargetPlan};
 use futures_util::FutureExt;
 use serde_json::json;
 use tether_dap::types::{Fields, InitializeArguments, StartRequest};
@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout};
 use super::choices::Choices;
 use super::dap_adapter::serve_adapter;
 use super::editor::SessionOutcome;
+use devtether::vocabulary::RunState;
 
 /// For a request to the adapter.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(10);

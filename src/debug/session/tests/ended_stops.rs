@@ -3,6 +3,7 @@
 use tether_dap::types::ThreadEvent;
 
 use super::*;
+use crate::vocabulary::RunState;
 
 const GONE: &str = "thread 7 of target 0 main has ended while it was stopped";
 

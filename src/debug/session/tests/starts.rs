@@ -1,6 +1,7 @@
 //! How a session starts: in which order, when that is over, and why it fails.
 
 use super::*;
+use crate::vocabulary::RunState;
 
 #[tokio::test]
 async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized_sends_only_breakpoints() {

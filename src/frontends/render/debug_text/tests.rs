@@ -202,5 +202,4 @@ fn each_type_of_stop_has_its_words() {
     check("VM_DEATH", json!({}), "the VM ends");
     check("USER_SUSPEND", json!({}), "paused");
     check("ENTRY", json!({}), "entry");
-    check("GOTO", json!({}), "goto");
 }

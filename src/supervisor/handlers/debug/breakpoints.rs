@@ -8,7 +8,7 @@ use super::convert;
 use crate::api::debug::breakpoints::{
     BreakpointExceptionsParams, BreakpointExportParams, BreakpointImportParams, BreakpointListParams,
     BreakpointListReport, BreakpointRemoveParams, BreakpointReport, BreakpointSetParams, ExceptionBreakpointsReport,
-    WatchpointAccess, WatchpointSetParams,
+    WatchpointSetParams,
 };
 use crate::api::debug::values::FileLine;
 use crate::config;
@@ -178,12 +178,7 @@ impl OperationHandler for WatchpointSetParams {
                 return Err(error.hint("name `expression`, or `className` and `fieldName`"));
             }
         };
-        let access = match self.access.unwrap_or_default() {
-            WatchpointAccess::Read => breakpoints::DataAccess::Read,
-            WatchpointAccess::Write => breakpoints::DataAccess::Write,
-            WatchpointAccess::ReadWrite => breakpoints::DataAccess::ReadWrite,
-        };
-        let reported = sessions.set_data_breakpoint(expression, access).await?;
+        let reported = sessions.set_data_breakpoint(expression, self.access.unwrap_or_default()).await?;
         Ok(set_breakpoint_report(sessions, &reported).await)
     }
 }

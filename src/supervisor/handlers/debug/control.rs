@@ -8,13 +8,14 @@ use super::convert;
 use super::stop_wait::{wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
-use crate::api::debug::results::{DebugSessionState, SessionEndReport, StopReport};
+use crate::api::debug::results::{SessionEndReport, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::Resume;
 use crate::debug::inspect::ScopedId;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::vocabulary::RunState;
 
 const CANNOT_RESUME: &str = "cannot resume the program";
 /// The message of a continue that does not wait.
@@ -39,7 +40,7 @@ impl OperationHandler for DebugContinueParams {
         limit.apply(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
         let report = wait_and_report(context, &managed, limit, self.budget).await?;
         Ok(match report.state {
-            DebugSessionState::Running if !limit.has_wait() => {
+            RunState::Running if !limit.has_wait() => {
                 StopReport { message: report.message.or_else(|| Some(RUNNING.to_owned())), ..report }
             }
             _ => report,
@@ -79,7 +80,7 @@ impl OperationHandler for DebugRunToParams {
         let resumed = context.sessions.run_to_line(&managed, Path::new(&spot.file), spot.line);
         limit.apply(CANNOT_RESUME, resumed).await?;
         let mut report = wait_and_report(context, &managed, limit, self.budget).await?;
-        if matches!(report.state, DebugSessionState::Terminated | DebugSessionState::Disconnected) {
+        if matches!(report.state, RunState::Terminated | RunState::Disconnected) {
             let file = convert::display_path(context.sessions.workspace(), &spot.file);
             let never = format!("{file}:{} was never reached", spot.line);
             report.message = Some(report.message.map_or(never.clone(), |message| format!("{never}: {message}")));
@@ -100,7 +101,7 @@ impl OperationHandler for DebugStopParams {
         let state = context.sessions.stop_session(&managed, self.detach).await?;
         Ok(SessionEndReport {
             session_id: managed.id.clone(),
-            state: convert::session_state(state),
+            state,
             exit_code: managed.exit_code(),
             message: managed.problem().or_else(|| managed.release_note()),
         })

@@ -8,17 +8,18 @@ use tokio::time::{Instant, timeout_at};
 
 use super::end_message::describe_end;
 use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
-use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState, WatchpointAccess};
+use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState};
 use crate::api::debug::results::{
-    DebugSessionState, EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation,
-    StopReason, StopReport, StopSnapshot, StopType, VariableEntry,
+    EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation, StopReason, StopReport,
+    StopSnapshot, VariableEntry,
 };
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
     DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
 use crate::debug::session::source_memory::SourceChange;
-use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
+use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop, WaitOutcome};
+use crate::vocabulary::{RunState, StopKind};
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
 const MAX_REPORT_TIME: Duration = Duration::from_secs(3600);
@@ -28,34 +29,6 @@ const LAST_OUTPUT_TIME: Duration = Duration::from_secs(2);
 const BYTES_PER_TOKEN: usize = 4;
 /// Values of variables and expressions are cut after this many characters.
 const MAX_VALUE_CHARS: usize = 2000;
-
-/// The state of a session or a target.
-pub fn session_state(state: RunState) -> DebugSessionState {
-    match state {
-        RunState::Starting => DebugSessionState::Starting,
-        RunState::Running => DebugSessionState::Running,
-        RunState::Stopped => DebugSessionState::Stopped,
-        RunState::Terminated => DebugSessionState::Terminated,
-        RunState::Disconnected => DebugSessionState::Disconnected,
-    }
-}
-
-fn stop_type(kind: StopKind) -> StopType {
-    match kind {
-        StopKind::BreakpointHit => StopType::BreakpointHit,
-        StopKind::StepComplete => StopType::StepComplete,
-        StopKind::Exception => StopType::Exception,
-        StopKind::WatchpointAccess => StopType::WatchpointAccess,
-        StopKind::WatchpointModify => StopType::WatchpointModify,
-        StopKind::MethodEntry => StopType::MethodEntry,
-        StopKind::MethodExit => StopType::MethodExit,
-        StopKind::VmStart => StopType::VmStart,
-        StopKind::VmDeath => StopType::VmDeath,
-        StopKind::UserSuspend => StopType::UserSuspend,
-        StopKind::Entry => StopType::Entry,
-        StopKind::Goto => StopType::Goto,
-    }
-}
 
 /// The path relative to the workspace when it is in it.
 pub fn display_path(workspace: &Path, path: &str) -> String {
@@ -76,7 +49,7 @@ pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
     let (field_name, old_value, new_value) = watched.unwrap_or_default();
     let full = |text: String| Some(text).filter(|text| !text.is_empty());
     StopReason {
-        kind: stop_type(reason.kind),
+        kind: reason.kind,
         thread_id: reason.thread.map(ScopedId::to_external),
         thread_name: full(reason.thread_name.clone()),
         location,
@@ -105,7 +78,7 @@ fn class_and_method(frame: &StackFrameInfo) -> (Option<String>, String) {
 /// A stop as far as its DAP event describes it, without a request to the adapter.
 pub fn stop_reason_from_event(target: usize, stop: &ThreadStop) -> StopReason {
     StopReason {
-        kind: stop_type(stop.kind),
+        kind: stop.kind,
         thread_id: stop.thread_id.map(|id| ScopedId { target, id }.to_external()),
         thread_name: None,
         location: None,
@@ -237,7 +210,7 @@ pub async fn stop_report(
     let mut report = StopReport {
         session_id: managed.id.clone(),
         stopped: waited.stop.is_some(),
-        state: session_state(waited.state),
+        state: waited.state,
         waited_ms: waited.waited.as_millis() as u64,
         exit_code,
         message: managed
@@ -337,11 +310,7 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
         }
         breakpoints::BreakpointKind::Data { expression, access } => {
             report.expression = Some(expression.clone());
-            report.access = Some(match access {
-                breakpoints::DataAccess::Read => WatchpointAccess::Read,
-                breakpoints::DataAccess::Write => WatchpointAccess::Write,
-                breakpoints::DataAccess::ReadWrite => WatchpointAccess::ReadWrite,
-            });
+            report.access = Some(*access);
         }
     }
     report
@@ -379,10 +348,9 @@ mod tests {
             (StopKind::BreakpointHit, "\"BREAKPOINT_HIT\""),
             (StopKind::WatchpointModify, "\"WATCHPOINT_MODIFY\""),
             (StopKind::VmStart, "\"VM_START\""),
-            (StopKind::Goto, "\"GOTO\""),
         ];
         for (kind, name) in names {
-            assert_eq!(serde_json::to_string(&stop_type(kind)).unwrap(), name);
+            assert_eq!(serde_json::to_string(&kind).unwrap(), name);
         }
     }
 

@@ -4,9 +4,9 @@
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::ring::RingQuery;
 
-use crate::api::debug::results::DebugSessionState;
 use crate::config::TestRunner;
-use crate::debug::{ManagedSession, ProgramEnd, RunState};
+use crate::debug::{ManagedSession, ProgramEnd};
+use crate::vocabulary::RunState;
 
 /// How much of its last output an unsuccessful program's end has.
 const LAST_LINES: usize = 12;
@@ -36,8 +36,8 @@ pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String>
 }
 
 /// Errors: the session has run a test by its name, and its end shows that no test was run.
-pub fn require_test_run(runner: Option<TestRunner>, managed: &ManagedSession, state: DebugSessionState) -> Result<()> {
-    let Some(runner) = runner.filter(|_| state == DebugSessionState::Terminated) else { return Ok(()) };
+pub fn require_test_run(runner: Option<TestRunner>, managed: &ManagedSession, state: RunState) -> Result<()> {
+    let Some(runner) = runner.filter(|_| state == RunState::Terminated) else { return Ok(()) };
     let was_stopped = managed.program_ends().iter().any(|end| end.was_stopped);
     let output = read_output(managed);
     if was_stopped || !runner.has_run_none(&output, managed.exit_code()) {

@@ -6,13 +6,14 @@ use tether_base::error::Result;
 
 use super::convert;
 use super::launch_attach::program_request;
-use crate::api::debug::results::{DebugSessionState, EvaluatedValue, ProbeReport, ProbeValue};
+use crate::api::debug::results::{EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::config::DotnetChoice;
 use crate::debug::ManagedSession;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::vocabulary::RunState;
 
 impl OperationHandler for DebugProbeParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<ProbeReport> {
@@ -36,7 +37,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
         values.push(evaluate_at_stop(&probing.managed, expression, report.stopped).await);
     }
     probing.managed.stop(Some(false)).await;
-    let is_ended = matches!(report.state, DebugSessionState::Terminated | DebugSessionState::Disconnected);
+    let is_ended = matches!(report.state, RunState::Terminated | RunState::Disconnected);
     let never = (!report.stopped && is_ended).then(|| {
         format!("{}:{} was never reached", convert::display_path(sessions.workspace(), &spot.file), spot.line)
     });

@@ -6,9 +6,10 @@ use super::convert;
 use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus};
 use crate::debug::inspect::ThreadInfo;
-use crate::debug::{ManagedSession, SessionRegistry, StopKind, TargetSnapshot};
+use crate::debug::{ManagedSession, SessionRegistry, TargetSnapshot};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::vocabulary::StopKind;
 
 impl OperationHandler for DebugStatusParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<DebugStatus> {
@@ -79,7 +80,7 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
             target_id,
             parent: target.parent,
             name: target.name.clone(),
-            state: convert::session_state(target.state.phase.run_state()),
+            state: target.state.phase.run_state(),
             pid: target.pid.or_else(|| program?.program_pid().filter(|_| first == Some(target_id))),
             thread_ids: Vec::new(),
             language: program.and_then(program_language),
@@ -91,7 +92,7 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         adapter: managed.adapter.name.to_owned(),
         connected: !managed.is_ended(),
         vm_name: snapshot.targets.iter().find_map(|target| target.vm_name.clone()),
-        state: convert::session_state(snapshot.run_state()),
+        state: snapshot.run_state(),
         stop_reason: snapshot.stops().first().map(|(target, stop)| convert::stop_reason_from_event(*target, stop)),
         targets: snapshot.targets.iter().enumerate().map(target).collect(),
         pid: managed.program_pid(),

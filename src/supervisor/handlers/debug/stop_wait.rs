@@ -11,8 +11,9 @@ use super::convert;
 use super::end_message::require_test_run;
 use super::wait_limit::WaitLimit;
 use crate::api::debug::results::StopReport;
-use crate::debug::{ManagedSession, RunState};
+use crate::debug::ManagedSession;
 use crate::supervisor::context::SupervisorContext;
+use crate::vocabulary::RunState;
 
 /// Waits for a stop if there is a wait, and reports the state of the session.
 pub async fn wait_and_report(
