@@ -37,7 +37,7 @@ pub mod program {
 }
 
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
-pub use host::code_swap::CodeSwap;
+pub use host::code_swap::{CodeSwap, swap_code};
 pub use host::launch_breakpoints::LaunchBreakpoints;
 pub use host::managed_session::{ManagedSession, ProgramEnd};
 pub use host::registry::SessionRegistry;

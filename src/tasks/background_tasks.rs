@@ -273,8 +273,9 @@ impl BackgroundTasks {
         survivors.retain(|(_, process)| process.is_alive());
         let Some((label, _)) = survivors.first() else { return Ok(()) };
         let pids: Vec<String> = survivors.iter().map(|(_, process)| format!("process {}", process.pid())).collect();
+        let verb = if pids.len() == 1 { "runs" } else { "run" };
         Err(Error::other(format!("cannot end the background task {label:?}"))
-            .because(format!("{} still runs after SIGKILL", pids.join(", ")))
+            .because(format!("{} {verb} on after SIGKILL", pids.join(" and ")))
             .hint("it waits in the kernel, for a disk or a network folder; `ps -o pid,stat,wchan,args` shows for what"))
     }
 

@@ -1,7 +1,7 @@
 //! An adapter that an editor talks to itself: it is started, connected to and stopped here, and nothing of its messages is read.
 //!
 //! ```text
-//! prepare_relay (checks everything, starts nothing) ─▶ start_relayed_adapter ─▶ connect, once or more ─▶ stop
+//! PreparedRelay::new (checks everything, starts nothing) ─▶ start ─▶ connect, once or more ─▶ stop
 //! ```
 //! It is stored like a session that is not listed: the next supervisor ends what is left of it. Does not depend on how the
 //! editor is connected.
@@ -53,11 +53,11 @@ pub struct RelayedAdapter {
     _stored: StoredSessionGuard,
 }
 
-impl SessionRegistry {
+impl PreparedRelay {
     /// Finds out how the adapter of a request is started for an editor. Errors: no adapter debugs this, it is not installed,
     /// or its program is missing.
-    pub fn prepare_relay(&self, mut request: SessionRequest) -> Result<PreparedRelay> {
-        let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
+    pub fn new(sessions: &SessionRegistry, mut request: SessionRequest) -> Result<PreparedRelay> {
+        let (row, found) = locate_adapter(&request, &sessions.adapter_search()?)?;
         if let Some(field) = row.quirks.beside_program_field {
             request.debug_target.fields.insert(field.to_owned(), true.into());
         }
@@ -66,10 +66,10 @@ impl SessionRegistry {
     }
 
     /// Starts the adapter, and waits until it can be connected to. Errors: with its last output.
-    pub async fn start_relayed_adapter(&self, prepared: PreparedRelay) -> Result<RelayedAdapter> {
-        let PreparedRelay { adapter, request, plan, .. } = prepared;
+    pub async fn start(self, sessions: &SessionRegistry) -> Result<RelayedAdapter> {
+        let PreparedRelay { adapter, request, plan, .. } = self;
         let id = format!("relay-{:08x}", random_suffix());
-        let launch_id = format!("{}-{id}", self.0.launch_id_prefix);
+        let launch_id = format!("{}-{id}", sessions.0.launch_id_prefix);
         adapters::verify_target_listener(&request.debug_target).await?;
         let entry = StoredSession {
             id,
@@ -81,7 +81,7 @@ impl SessionRegistry {
             loss: String::new(),
         };
         // Stored before its first process runs: the next supervisor knows everything that is started.
-        let stored = self.0.store.add_session(entry).await;
+        let stored = sessions.0.store.add_session(entry).await;
         let accepts_children = !matches!(plan.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack);
         let host = adapters::start_adapter(adapter, plan, &launch_id, CONNECT_TIMEOUT).await?;
         let (command, arguments) = match host.start.clone() {

@@ -36,38 +36,36 @@ struct ProgramSwap {
     swap: CodeSwap,
 }
 
-impl SessionRegistry {
-    /// Swaps the changed code of a session's programs into each of them. Errors: the changed code does not compile.
-    pub async fn swap_code(&self, managed: &ManagedSession) -> Result<CodeSwap> {
-        if matches!(managed.run_state(), RunState::Terminated | RunState::Disconnected) {
-            return Ok(CodeSwap::Refused("it has ended".to_owned()));
-        }
-        let began = now_ms();
-        let mut swaps: Vec<ProgramSwap> = Vec::new();
-        for (name, target) in running_programs(managed) {
-            let client = target.client().filter(|_| target.capabilities().can(REDEFINE_CLASSES));
-            let swap = match client {
-                None => CodeSwap::Refused(format!("the adapter of {name} cannot")),
-                Some(client) => match client.request(&RedefineClassesArguments {}, SWAP_TIMEOUT).await {
-                    Ok(swapped) => program_swap(swapped),
-                    Err(cause) => return Err(swap_error(managed, &name, cause.to_string(), &swaps)),
-                },
-            };
-            swaps.push(ProgramSwap { name, swap });
-        }
-        let swap = join_swaps(&swaps);
-        if !matches!(swap, CodeSwap::Refused(_)) {
-            managed.code_swapped_at.store(began, Ordering::Release);
-        }
-        if swaps.iter().any(|it| matches!(it.swap, CodeSwap::Swapped(_))) {
-            // Breakpoints move with their code.
-            self.0.breakpoints.follow_source_changes().await;
-            for file in self.0.breakpoints.current().files() {
-                managed.session.send_breakpoints(ChangedBreakpoints::File(&file)).await;
-            }
-        }
-        Ok(swap)
+/// Swaps the changed code of a session's programs into each of them. Errors: the changed code does not compile.
+pub async fn swap_code(sessions: &SessionRegistry, managed: &ManagedSession) -> Result<CodeSwap> {
+    if matches!(managed.run_state(), RunState::Terminated | RunState::Disconnected) {
+        return Ok(CodeSwap::Refused("it has ended".to_owned()));
     }
+    let began = now_ms();
+    let mut swaps: Vec<ProgramSwap> = Vec::new();
+    for (name, target) in running_programs(managed) {
+        let client = target.client().filter(|_| target.capabilities().can(REDEFINE_CLASSES));
+        let swap = match client {
+            None => CodeSwap::Refused(format!("the adapter of {name} cannot")),
+            Some(client) => match client.request(&RedefineClassesArguments {}, SWAP_TIMEOUT).await {
+                Ok(swapped) => program_swap(swapped),
+                Err(cause) => return Err(swap_error(managed, &name, cause.to_string(), &swaps)),
+            },
+        };
+        swaps.push(ProgramSwap { name, swap });
+    }
+    let swap = join_swaps(&swaps);
+    if !matches!(swap, CodeSwap::Refused(_)) {
+        managed.code_swapped_at.store(began, Ordering::Release);
+    }
+    if swaps.iter().any(|it| matches!(it.swap, CodeSwap::Swapped(_))) {
+        // Breakpoints move with their code.
+        sessions.0.breakpoints.follow_source_changes().await;
+        for file in sessions.0.breakpoints.current().files() {
+            managed.session.send_breakpoints(ChangedBreakpoints::File(&file)).await;
+        }
+    }
+    Ok(swap)
 }
 
 /// The programs of a session that have not ended, and their names.

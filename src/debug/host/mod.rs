@@ -4,9 +4,8 @@
 //! |---|---|
 //! | `registry` | all sessions of a workspace |
 //! | `adapter_relay` | an adapter that an editor talks to itself |
-//! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
+//! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions, also for joined editors |
 //! | `code_swap` | changed code is swapped into a running program |
-//! | `editor_operations` | the breakpoints of joined editors |
 //! | `launch_breakpoints` | the breakpoints that a launch sets, undone when it fails |
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
@@ -21,7 +20,6 @@
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 pub(super) mod code_swap;
-mod editor_operations;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod prepared_session;

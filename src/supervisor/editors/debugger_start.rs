@@ -15,6 +15,7 @@ use super::relay::{RelayTarget, serve_relay};
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{BuildPlan, DotnetChoice, EditorInputs};
 use crate::debug::SessionRequest;
+use crate::debug::host::adapter_relay::PreparedRelay;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::handlers::debug::launch_attach::{existing_path, program_request};
 use crate::supervisor::handlers::debug::launch_config::{self, ConfigOverrides};
@@ -99,7 +100,7 @@ pub fn resolve_target(supervisor: &SupervisorContext, params: &DebuggerStartPara
             ));
         }
     };
-    Ok(RelayTarget { prepared: sessions.prepare_relay(request)?, before, after })
+    Ok(RelayTarget { prepared: PreparedRelay::new(sessions, request)?, before, after })
 }
 
 /// Whether a text that is no path of a file can be meant as a name.

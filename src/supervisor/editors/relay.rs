@@ -76,7 +76,7 @@ async fn debug_target(
 ) -> Result<()> {
     let starting = async {
         let tasks = run_tasks(supervisor, &target.before).await?;
-        Ok::<_, Error>((supervisor.sessions.start_relayed_adapter(target.prepared).await?, tasks))
+        Ok::<_, Error>((target.prepared.start(&supervisor.sessions).await?, tasks))
     };
     let started = tokio::select! {
         started = starting => started,

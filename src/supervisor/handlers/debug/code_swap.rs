@@ -4,7 +4,7 @@ use tether_base::error::{Error, Result};
 
 use super::started_programs::StartedSession;
 use crate::api::debug::DebugLaunchParams;
-use crate::debug::CodeSwap;
+use crate::debug::{self, CodeSwap};
 use crate::supervisor::context::SupervisorContext;
 
 /// What became of a wish to swap code instead of a launch.
@@ -25,7 +25,7 @@ pub async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) 
         return Err(error.hint("name `restart`: `tether debug launch --restart SESSION --swap`"));
     };
     let first = context.sessions.find_session(Some(id))?;
-    let note = match context.sessions.swap_code(&first).await? {
+    let note = match debug::swap_code(&context.sessions, &first).await? {
         CodeSwap::Swapped(names) => format!("swapped into the running program: {}", names.join(", ")),
         CodeSwap::Unchanged => "none of the loaded classes has changed: the program continues unchanged".to_owned(),
         // Who attaches to a program does not launch it.
