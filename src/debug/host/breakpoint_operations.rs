@@ -14,6 +14,7 @@ use crate::debug::breakpoints::{
     BindingStatus, BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorLine, ExceptionSpec,
     LinePosition, ReplacedLines, StoredBreakpoints,
 };
+use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
@@ -83,7 +84,7 @@ impl SessionRegistry {
         let kind = BreakpointKind::Data { expression: expression.clone(), access };
         let spec = self.0.breakpoints.change(|list| list.set(kind, BreakpointConditions::default())).await?;
         if let Some((managed, (frame, data))) = found {
-            let now = managed.session.evaluate(&expression, Some(frame), "watch").await.ok();
+            let now = inspect::evaluate(&managed.session, &expression, Some(frame), "watch").await.ok();
             let now = now.map(|(_, response)| response.result);
             managed.session.shared.with_state(|state| {
                 state.watched.record_value(spec.id, 0, now);
@@ -303,7 +304,7 @@ async fn resolve_data_breakpoint(
     expression: &str,
     access: DataAccess,
 ) -> Result<(ScopedId, DataBreakpoint)> {
-    let frame = session.resolve_frame(None).await?;
+    let frame = inspect::resolve_frame(session, None).await?;
     let cannot = || Error::usage(format!("cannot watch `{expression}`"));
     if !session.shared.target(frame.target).capabilities().can("supportsDataBreakpoints") {
         let error = cannot().because("this adapter has no data breakpoints");
@@ -317,7 +318,7 @@ async fn resolve_data_breakpoint(
         variables_reference,
     };
     let mut places = vec![place(expression, Some(frame.id), None)];
-    let scopes = session.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive);
+    let scopes = inspect::list_scopes(session, frame).await?.into_iter().filter(|scope| !scope.expensive);
     places.extend(scopes.map(|scope| place(expression, None, Some(scope.variables_reference))));
     // Data that is in no scope still has an address (lldb-dap).
     places.push(place(&format!("&{expression}"), Some(frame.id), None));

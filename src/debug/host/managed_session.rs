@@ -19,6 +19,7 @@ use super::session_end::StopMode;
 use super::session_lifetime::SessionEnding;
 use super::session_request::SessionRequest;
 use crate::adapters::{Adapter, DebugTargetKind};
+use crate::debug::inspect;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::TargetSnapshot;
 use crate::vocabulary::RunState;
@@ -248,7 +249,7 @@ impl ManagedSession {
         self.release_children(REQUEST_TIMEOUT).await;
         let Some(command) = self.adapter.quirks.detach_command else { return };
         self.pause_for_release(REQUEST_TIMEOUT).await;
-        if let Err(error) = self.session.evaluate(command, None, "repl").await {
+        if let Err(error) = inspect::evaluate(&self.session, command, None, "repl").await {
             warn!("{}: {error}", self.id);
         }
     }
@@ -263,12 +264,12 @@ impl ManagedSession {
             let _ = self.ending.release_note.set(note.to_owned());
             return;
         }
-        self.session.evaluate_in_targets(self.program, expression).await;
+        inspect::evaluate_in_targets(&self.session, self.program, expression).await;
     }
 
     /// What is evaluated in a program that runs may crash it (debugpy, just before it disconnects).
     async fn pause_for_release(&self, limit: Duration) {
-        if self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
+        if self.run_state() == RunState::Running && inspect::pause_thread(&self.session, None).await.is_ok() {
             self.session.wait_for_stop(limit).await;
         }
     }

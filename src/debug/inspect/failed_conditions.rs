@@ -15,23 +15,21 @@ pub struct FailedCondition {
     pub was_hit: bool,
 }
 
-impl DebugSession {
-    /// The conditions that have failed since the program was resumed. `stop`: where it is stopped now.
-    pub fn failed_conditions(&self, stop: Option<&ThreadStop>) -> Vec<FailedCondition> {
-        let since = self.shared.with_state(|state| state.resumed_output);
-        let stored = self.shared.breakpoints.current();
-        let condition = |spec: &BreakpointSpec| Some((spec.id, spec.conditions.condition.clone()?));
-        let conditions: Vec<(u32, String)> = stored.breakpoints.iter().filter_map(condition).collect();
-        let mut failed = Vec::new();
-        for (id, condition) in &conditions {
-            let stop = stop.filter(|stop| stop.hits.iter().any(|(hit, _)| hit == id));
-            let in_stop = stop.and_then(|stop| stop.condition_failure.clone());
-            let reason = in_stop.or_else(|| self.event_log().condition_failure(condition, since, stop.is_some()));
-            let candidates = vec![(*id, condition.clone())];
-            failed.extend(reason.map(|reason| FailedCondition { candidates, reason, was_hit: stop.is_some() }));
-        }
-        let unnamed = self.event_log().unnamed_condition_failure(since).filter(|_| !conditions.is_empty());
-        failed.extend(unnamed.map(|reason| FailedCondition { candidates: conditions, reason, was_hit: false }));
-        failed
+/// The conditions that have failed since the program was resumed. `stop`: where it is stopped now.
+pub fn failed_conditions(session: &DebugSession, stop: Option<&ThreadStop>) -> Vec<FailedCondition> {
+    let since = session.shared.with_state(|state| state.resumed_output);
+    let stored = session.shared.breakpoints.current();
+    let condition = |spec: &BreakpointSpec| Some((spec.id, spec.conditions.condition.clone()?));
+    let conditions: Vec<(u32, String)> = stored.breakpoints.iter().filter_map(condition).collect();
+    let mut failed = Vec::new();
+    for (id, condition) in &conditions {
+        let stop = stop.filter(|stop| stop.hits.iter().any(|(hit, _)| hit == id));
+        let in_stop = stop.and_then(|stop| stop.condition_failure.clone());
+        let reason = in_stop.or_else(|| session.event_log().condition_failure(condition, since, stop.is_some()));
+        let candidates = vec![(*id, condition.clone())];
+        failed.extend(reason.map(|reason| FailedCondition { candidates, reason, was_hit: stop.is_some() }));
     }
+    let unnamed = session.event_log().unnamed_condition_failure(since).filter(|_| !conditions.is_empty());
+    failed.extend(unnamed.map(|reason| FailedCondition { candidates: conditions, reason, was_hit: false }));
+    failed
 }

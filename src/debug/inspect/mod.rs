@@ -25,11 +25,16 @@ mod stop_summary;
 mod threads;
 mod variables;
 
-pub use failed_conditions::FailedCondition;
+pub(in crate::debug) use evaluate::evaluate_in_targets;
+pub use evaluate::{evaluate, set_variable};
+pub use failed_conditions::{FailedCondition, failed_conditions};
 pub use frame::{StackFrameInfo, ThreadStack};
 pub use frame_folding::SummaryFrame;
 pub use scoped_id::ScopedId;
-pub use source::lines_around;
-pub use stop_summary::{StopCause, StopSummary, ThrownException};
-pub use threads::ThreadInfo;
-pub use variables::{DapVariable, VariableGroup, VariableParent, is_local};
+pub use source::{changed_source, find_named_source, frame_source, lines_around, source_text};
+pub use stack::{list_scopes, read_stack, resolve_frame};
+pub use stop_summary::{StopCause, StopSummary, ThrownException, exception_info, stop_cause, summarize_stop};
+pub use threads::{ThreadInfo, list_threads, pause_thread};
+pub use variables::{
+    DapVariable, VariableGroup, VariableParent, is_local, list_variables, variables_by_name, variables_page,
+};

@@ -11,6 +11,7 @@ use tether_dap::types::VariablesArguments;
 
 use super::scoped_id::ScopedId;
 use super::variables::DapVariable;
+use super::variables::request_variables;
 use crate::debug::session::debug_session::DebugSession;
 
 /// The name and the type of the variable that has the ranges.
@@ -64,31 +65,29 @@ fn slice_of(items: Vec<DapVariable>, first: i64, (from, to): (i64, i64)) -> impl
     items.into_iter().skip(count_from(skipped)).take(count_from(taken))
 }
 
-impl DebugSession {
-    /// The elements of a list, `count` from `start` on. The reference is that of the list.
-    pub(super) async fn ranged_elements(
-        &self,
-        reference: ScopedId,
-        list: &RangedList,
-        start: i64,
-        count: i64,
-    ) -> Result<Vec<DapVariable>> {
-        let wanted = (start, start.saturating_add(count).min(list.count));
-        let mut found: Vec<DapVariable> = slice_of(list.first.clone(), 0, wanted).collect();
-        if usize::try_from(wanted.1).is_ok_and(|to| to <= list.first.len()) {
-            return Ok(found);
-        }
-        let all = VariablesArguments::default;
-        let ranges = self.request_variables(reference.with_id(list.ranges), all()).await?;
-        for range in ranges {
-            let Some((from, to)) = parse_range(&range.name) else { continue };
-            if to > wanted.0 && from < wanted.1 {
-                let elements = self.request_variables(reference.with_id(range.variables_reference), all()).await?;
-                found.extend(slice_of(elements, from, wanted));
-            }
-        }
-        Ok(found)
+/// The elements of a list, `count` from `start` on. The reference is that of the list.
+pub(super) async fn ranged_elements(
+    session: &DebugSession,
+    reference: ScopedId,
+    list: &RangedList,
+    start: i64,
+    count: i64,
+) -> Result<Vec<DapVariable>> {
+    let wanted = (start, start.saturating_add(count).min(list.count));
+    let mut found: Vec<DapVariable> = slice_of(list.first.clone(), 0, wanted).collect();
+    if usize::try_from(wanted.1).is_ok_and(|to| to <= list.first.len()) {
+        return Ok(found);
     }
+    let all = VariablesArguments::default;
+    let ranges = request_variables(session, reference.with_id(list.ranges), all()).await?;
+    for range in ranges {
+        let Some((from, to)) = parse_range(&range.name) else { continue };
+        if to > wanted.0 && from < wanted.1 {
+            let elements = request_variables(session, reference.with_id(range.variables_reference), all()).await?;
+            found.extend(slice_of(elements, from, wanted));
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tether_dap::types::{DapSource, SourceArguments};
 
 use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
+use super::stack::read_stack;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::RunningSource;
 
@@ -17,42 +18,40 @@ const MAX_SUMMARY_CHARS: usize = 160;
 /// How many frames of the primary stop are searched for the name of a source file.
 const MAX_NAMING_FRAMES: i64 = 1000;
 
-impl DebugSession {
-    /// The text of a source that is in no file.
-    pub async fn source_text(&self, reference: ScopedId, source: Option<DapSource>) -> Result<String> {
-        let request = SourceArguments { source_reference: reference.id, source };
-        let answer = self.request(reference.target, &request).await;
-        Ok(answer.map_err(|cause| self.request_error("read the source", cause))?.content)
-    }
+/// The text of a source that is in no file.
+pub async fn source_text(session: &DebugSession, reference: ScopedId, source: Option<DapSource>) -> Result<String> {
+    let request = SourceArguments { source_reference: reference.id, source };
+    let answer = session.request(reference.target, &request).await;
+    Ok(answer.map_err(|cause| session.request_error("read the source", cause))?.content)
+}
 
-    /// Finds out whether a frame of the current stop, or the adapter by itself, has named this file.
-    pub async fn find_named_source(&self, path: &str) -> bool {
-        let generation = self.snapshot().generation;
-        if self.shared.with_state(|state| state.stop_cache.has_frame_in(generation, path))
-            || self.event_log().has_loaded_source(path)
-        {
-            return true;
-        }
-        let stack = self.stack(None, None, Some(MAX_NAMING_FRAMES)).await;
-        stack.is_ok_and(|stack| stack.frames.iter().any(|frame| frame.path() == Some(path)))
+/// Finds out whether a frame of the current stop, or the adapter by itself, has named this file.
+pub async fn find_named_source(session: &DebugSession, path: &str) -> bool {
+    let generation = session.snapshot().generation;
+    if session.shared.with_state(|state| state.stop_cache.has_frame_in(generation, path))
+        || session.event_log().has_loaded_source(path)
+    {
+        return true;
     }
+    let stack = read_stack(session, None, None, Some(MAX_NAMING_FRAMES)).await;
+    stack.is_ok_and(|stack| stack.frames.iter().any(|frame| frame.path() == Some(path)))
+}
 
-    /// The text of a frame's source: of its file as it was loaded, or from the adapter.
-    pub async fn frame_source(&self, frame: &StackFrameInfo) -> Option<RunningSource> {
-        if let Some(path) = frame.path()
-            && let Ok(source) = self.shared.sources.load(Path::new(path)).await
-        {
-            return Some(source);
-        }
-        let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
-        let text = self.source_text(ScopedId { target: frame.id.target, id }, frame.source.clone()).await.ok()?;
-        Some(RunningSource { text: text.into(), change: None })
+/// The text of a frame's source: of its file as it was loaded, or from the adapter.
+pub async fn frame_source(session: &DebugSession, frame: &StackFrameInfo) -> Option<RunningSource> {
+    if let Some(path) = frame.path()
+        && let Ok(source) = session.shared.sources.load(Path::new(path)).await
+    {
+        return Some(source);
     }
+    let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
+    let text = source_text(session, ScopedId { target: frame.id.target, id }, frame.source.clone()).await.ok()?;
+    Some(RunningSource { text: text.into(), change: None })
+}
 
-    /// The text of a file that the program runs, if the file has changed since it was loaded.
-    pub async fn changed_source(&self, path: &Path) -> Option<RunningSource> {
-        self.shared.sources.load_changed(path).await
-    }
+/// The text of a file that the program runs, if the file has changed since it was loaded.
+pub async fn changed_source(session: &DebugSession, path: &Path) -> Option<RunningSource> {
+    session.shared.sources.load_changed(path).await
 }
 
 /// A line of a text and `each_side` lines around it, numbered from 1 and clipped.

@@ -11,11 +11,16 @@ use tether_base::ring::RingQuery;
 use tether_dap::types::{DapVariable, ExceptionInfoArguments, ExceptionInfoResponse};
 use tokio::join;
 
+use super::evaluate::evaluate;
 use super::frame::{StackFrameInfo, ThreadStack};
 use super::frame_folding::{SummaryFrame, first_own_frame, fold_frames};
 use super::panic_message::find_panic_message;
 use super::scoped_id::ScopedId;
+use super::source::frame_source;
 use super::source::{lines_around, summary_line};
+use super::stack::read_stack;
+use super::threads::list_threads;
+use super::variables::list_variables;
 use super::variables::{VariableGroup, VariableParent};
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::debug_session::DebugSession;
@@ -147,145 +152,156 @@ pub struct StopSummary {
     pub omitted: Vec<String>,
 }
 
-impl DebugSession {
-    /// The exception of a stop, if the adapter supports that.
-    pub async fn exception_info(&self, thread: ScopedId) -> Option<ExceptionInfoResponse> {
-        if !self.shared.target(thread.target).capabilities().can("supportsExceptionInfoRequest") {
-            return None;
-        }
-        self.request(thread.target, &ExceptionInfoArguments { thread_id: thread.id }).await.ok()
+/// The exception of a stop, if the adapter supports that.
+pub async fn exception_info(session: &DebugSession, thread: ScopedId) -> Option<ExceptionInfoResponse> {
+    if !session.shared.target(thread.target).capabilities().can("supportsExceptionInfoRequest") {
+        return None;
     }
+    session.request(thread.target, &ExceptionInfoArguments { thread_id: thread.id }).await.ok()
+}
 
-    /// Why a target has stopped, in full.
-    pub async fn stop_cause(&self, target: usize, stop: &ThreadStop) -> StopCause {
-        let thread = stop.thread_id.map(|id| ScopedId { target, id });
-        let is_described = stop.kind == StopKind::Exception && !stop.is_panic;
-        let exception = OptionFuture::from(thread.filter(|_| is_described).map(|thread| self.exception_info(thread)));
-        let top = async {
-            match stop.kind {
-                StopKind::Exception => {
-                    let (stack, own) = self.stack_to_own_frame(thread?).await.ok()?;
-                    stack.frames.into_iter().nth(own)
-                }
-                // As many as the summary shows, which follows in most cases.
-                _ => self.stack(Some(thread?), None, Some(SHOWN_LEVELS)).await.ok()?.frames.into_iter().next(),
+/// Why a target has stopped, in full.
+pub async fn stop_cause(session: &DebugSession, target: usize, stop: &ThreadStop) -> StopCause {
+    let thread = stop.thread_id.map(|id| ScopedId { target, id });
+    let is_described = stop.kind == StopKind::Exception && !stop.is_panic;
+    let exception = OptionFuture::from(thread.filter(|_| is_described).map(|thread| exception_info(session, thread)));
+    let top = async {
+        match stop.kind {
+            StopKind::Exception => {
+                let (stack, own) = stack_to_own_frame(session, thread?).await.ok()?;
+                stack.frames.into_iter().nth(own)
             }
-        };
-        let (top, name, exception) = join!(top, self.thread_name(thread, stop), exception);
-        let exception = if stop.is_panic { self.panic_info(stop, top.as_ref()) } else { exception.flatten() };
-        let hit = stop.hits.first().copied();
-        let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
-        let reported = stop.data_change.clone().map(|it| (it.name, it.old_value, it.new_value));
-        let watched = match hit {
-            _ if reported.is_some() => reported,
-            Some((breakpoint, _)) if is_watchpoint => self.watched_values(breakpoint, top.as_ref()).await,
-            _ => None,
-        };
-        // Adapters that report reads and writes alike: the values show which it was.
-        let same = |(_, old, new): &WatchedChange| stop.data_change.is_none() && old.is_some() && old == new;
-        let kind = match stop.kind {
-            StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
-            kind => kind,
-        };
-        StopCause {
-            kind,
-            thread,
-            thread_name: name.unwrap_or_default(),
-            top_frame: top,
-            hit,
-            exception,
-            watched,
-            text: stop.text.clone(),
+            // As many as the summary shows, which follows in most cases.
+            _ => read_stack(session, Some(thread?), None, Some(SHOWN_LEVELS)).await.ok()?.frames.into_iter().next(),
+        }
+    };
+    let (top, name, exception) = join!(top, thread_name(session, thread, stop), exception);
+    let exception = if stop.is_panic { panic_info(session, stop, top.as_ref()) } else { exception.flatten() };
+    let hit = stop.hits.first().copied();
+    let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
+    let reported = stop.data_change.clone().map(|it| (it.name, it.old_value, it.new_value));
+    let watched = match hit {
+        _ if reported.is_some() => reported,
+        Some((breakpoint, _)) if is_watchpoint => watched_values(session, breakpoint, top.as_ref()).await,
+        _ => None,
+    };
+    // Adapters that report reads and writes alike: the values show which it was.
+    let same = |(_, old, new): &WatchedChange| stop.data_change.is_none() && old.is_some() && old == new;
+    let kind = match stop.kind {
+        StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
+        kind => kind,
+    };
+    StopCause {
+        kind,
+        thread,
+        thread_name: name.unwrap_or_default(),
+        top_frame: top,
+        hit,
+        exception,
+        watched,
+        text: stop.text.clone(),
+    }
+}
+
+async fn thread_name(session: &DebugSession, thread: Option<ScopedId>, stop: &ThreadStop) -> Option<String> {
+    match &stop.thread_name {
+        Some(name) => Some(name.clone()),
+        None => list_threads(session).await.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name),
+    }
+}
+
+/// A panic of a Rust program, with the message that it has printed. `own` is the first frame of the user's.
+fn panic_info(
+    session: &DebugSession,
+    stop: &ThreadStop,
+    own: Option<&StackFrameInfo>,
+) -> Option<ExceptionInfoResponse> {
+    let since = session.shared.with_state(|state| state.resumed_output);
+    let output = session.event_log().read_output(&RingQuery { since: Some(since), ..RingQuery::default() });
+    let printed: String = output.entries.iter().map(|it| it.text.as_str()).collect();
+    let message = own.and_then(|own| find_panic_message(&printed, own.path()?, own.line));
+    let exception_id = stop.text.clone()?;
+    let description = Some(message.unwrap_or_default());
+    Some(ExceptionInfoResponse { exception_id, description, ..ExceptionInfoResponse::default() })
+}
+
+/// The expression of a watchpoint, its value at the stop before and its value now. The same for each call at one stop.
+async fn watched_values(
+    session: &DebugSession,
+    breakpoint: u32,
+    top: Option<&StackFrameInfo>,
+) -> Option<WatchedChange> {
+    let expression = session.shared.breakpoints.current().get(breakpoint).and_then(|it| match &it.kind {
+        BreakpointKind::Data { expression, .. } => Some(expression.clone()),
+        _ => None,
+    })?;
+    let now =
+        evaluate(session, &expression, top.map(|top| top.id), "watch").await.ok().map(|(_, answer)| answer.result);
+    let (old, new) = session.shared.with_state(|state| {
+        let hits = state.bindings.hit_count(breakpoint);
+        state.watched.record_value(breakpoint, hits, now)
+    });
+    Some((expression, old, new))
+}
+
+/// The topmost frames, and the index of the first one of the user's; 0 if there is none.
+async fn stack_to_own_frame(session: &DebugSession, thread: ScopedId) -> Result<(ThreadStack, usize)> {
+    let stack = read_stack(session, Some(thread), None, Some(SHOWN_LEVELS)).await?;
+    if let Some(own) = first_own_frame(&stack.frames) {
+        return Ok((stack, own));
+    }
+    let stack = read_stack(session, Some(thread), None, Some(SEARCHED_FRAMES)).await?;
+    let own = first_own_frame(&stack.frames).unwrap_or(0);
+    Ok((stack, own))
+}
+
+/// What is visible where a thread has stopped, in about `budget` bytes.
+pub async fn summarize_stop(
+    session: &DebugSession,
+    thread: ScopedId,
+    kind: StopKind,
+    budget: usize,
+) -> Result<StopSummary> {
+    let (stack, shown) = match kind {
+        StopKind::Exception => stack_to_own_frame(session, thread).await?,
+        _ => (read_stack(session, Some(thread), None, Some(SHOWN_LEVELS)).await?, 0),
+    };
+    let mut summary = StopSummary { shown: stack.frames.get(shown).cloned(), ..StopSummary::default() };
+    let known = stack.frames.len();
+    summary.frames = fold_frames(stack.frames, shown, FRAME_COUNT);
+    let total = stack.total.map_or(known, |total| known.max(usize::try_from(total).unwrap_or(0)));
+    let left = total.saturating_sub(summary.frames.iter().map(SummaryFrame::count).sum::<usize>());
+    if left > 0 {
+        summary.omitted.push(format!("{left} more frames: `tether debug stack`"));
+    }
+    let mut groups = Vec::new();
+    if let Some(shown) = &summary.shown {
+        let parent = VariableParent { frame: Some(shown.id), reference: None };
+        let remembered = session.shared.sources.remember(own_files(&summary.frames));
+        let (variables, source, ()) = join!(list_variables(session, &parent), frame_source(session, shown), remembered);
+        groups = variables.unwrap_or_default();
+        if let Some(source) = source {
+            summary.source = lines_around(&source.text, shown.line, SOURCE_MARGIN);
+            summary.source_change = source.change;
         }
     }
+    summary.add_locals(groups, budget);
+    summary.output =
+        output_since_stop(session, budget.saturating_sub(summary.byte_count()).max(budget / 5), &mut summary.omitted);
+    Ok(summary)
+}
 
-    async fn thread_name(&self, thread: Option<ScopedId>, stop: &ThreadStop) -> Option<String> {
-        match &stop.thread_name {
-            Some(name) => Some(name.clone()),
-            None => self.threads().await.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name),
-        }
+fn output_since_stop(session: &DebugSession, most: usize, omitted: &mut Vec<String>) -> String {
+    let since = session.shared.with_state(|state| state.previous_stop_output);
+    let output = session.event_log().read_output(&RingQuery { since, ..RingQuery::default() });
+    // Adapters also print on their own behalf.
+    let printed = output.entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr"));
+    let text: String = printed.map(|it| it.text.as_str()).collect();
+    let start = text.ceil_char_boundary(text.len().saturating_sub(most));
+    if start > 0 || output.dropped > 0 {
+        omitted.push(format!("{start} bytes of earlier output: `tether debug output`"));
     }
-
-    /// A panic of a Rust program, with the message that it has printed. `own` is the first frame of the user's.
-    fn panic_info(&self, stop: &ThreadStop, own: Option<&StackFrameInfo>) -> Option<ExceptionInfoResponse> {
-        let since = self.shared.with_state(|state| state.resumed_output);
-        let output = self.event_log().read_output(&RingQuery { since: Some(since), ..RingQuery::default() });
-        let printed: String = output.entries.iter().map(|it| it.text.as_str()).collect();
-        let message = own.and_then(|own| find_panic_message(&printed, own.path()?, own.line));
-        let exception_id = stop.text.clone()?;
-        let description = Some(message.unwrap_or_default());
-        Some(ExceptionInfoResponse { exception_id, description, ..ExceptionInfoResponse::default() })
-    }
-
-    /// The expression of a watchpoint, its value at the stop before and its value now. The same for each call at one stop.
-    async fn watched_values(&self, breakpoint: u32, top: Option<&StackFrameInfo>) -> Option<WatchedChange> {
-        let expression = self.shared.breakpoints.current().get(breakpoint).and_then(|it| match &it.kind {
-            BreakpointKind::Data { expression, .. } => Some(expression.clone()),
-            _ => None,
-        })?;
-        let now =
-            self.evaluate(&expression, top.map(|top| top.id), "watch").await.ok().map(|(_, answer)| answer.result);
-        let (old, new) = self.shared.with_state(|state| {
-            let hits = state.bindings.hit_count(breakpoint);
-            state.watched.record_value(breakpoint, hits, now)
-        });
-        Some((expression, old, new))
-    }
-
-    /// The topmost frames, and the index of the first one of the user's; 0 if there is none.
-    async fn stack_to_own_frame(&self, thread: ScopedId) -> Result<(ThreadStack, usize)> {
-        let stack = self.stack(Some(thread), None, Some(SHOWN_LEVELS)).await?;
-        if let Some(own) = first_own_frame(&stack.frames) {
-            return Ok((stack, own));
-        }
-        let stack = self.stack(Some(thread), None, Some(SEARCHED_FRAMES)).await?;
-        let own = first_own_frame(&stack.frames).unwrap_or(0);
-        Ok((stack, own))
-    }
-
-    /// What is visible where a thread has stopped, in about `budget` bytes.
-    pub async fn summarize_stop(&self, thread: ScopedId, kind: StopKind, budget: usize) -> Result<StopSummary> {
-        let (stack, shown) = match kind {
-            StopKind::Exception => self.stack_to_own_frame(thread).await?,
-            _ => (self.stack(Some(thread), None, Some(SHOWN_LEVELS)).await?, 0),
-        };
-        let mut summary = StopSummary { shown: stack.frames.get(shown).cloned(), ..StopSummary::default() };
-        let known = stack.frames.len();
-        summary.frames = fold_frames(stack.frames, shown, FRAME_COUNT);
-        let total = stack.total.map_or(known, |total| known.max(usize::try_from(total).unwrap_or(0)));
-        let left = total.saturating_sub(summary.frames.iter().map(SummaryFrame::count).sum::<usize>());
-        if left > 0 {
-            summary.omitted.push(format!("{left} more frames: `tether debug stack`"));
-        }
-        let mut groups = Vec::new();
-        if let Some(shown) = &summary.shown {
-            let parent = VariableParent { frame: Some(shown.id), reference: None };
-            let remembered = self.shared.sources.remember(own_files(&summary.frames));
-            let (variables, source, ()) = join!(self.variables(&parent), self.frame_source(shown), remembered);
-            groups = variables.unwrap_or_default();
-            if let Some(source) = source {
-                summary.source = lines_around(&source.text, shown.line, SOURCE_MARGIN);
-                summary.source_change = source.change;
-            }
-        }
-        summary.add_locals(groups, budget);
-        summary.output =
-            self.output_since_stop(budget.saturating_sub(summary.byte_count()).max(budget / 5), &mut summary.omitted);
-        Ok(summary)
-    }
-
-    fn output_since_stop(&self, most: usize, omitted: &mut Vec<String>) -> String {
-        let since = self.shared.with_state(|state| state.previous_stop_output);
-        let output = self.event_log().read_output(&RingQuery { since, ..RingQuery::default() });
-        // Adapters also print on their own behalf.
-        let printed = output.entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr"));
-        let text: String = printed.map(|it| it.text.as_str()).collect();
-        let start = text.ceil_char_boundary(text.len().saturating_sub(most));
-        if start > 0 || output.dropped > 0 {
-            omitted.push(format!("{start} bytes of earlier output: `tether debug output`"));
-        }
-        text.get(start..).unwrap_or_default().to_owned()
-    }
+    text.get(start..).unwrap_or_default().to_owned()
 }
 
 /// The source files of the user's frames.

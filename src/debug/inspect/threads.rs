@@ -34,79 +34,76 @@ pub struct ThreadInfo {
     pub waits_for: Option<String>,
 }
 
-impl DebugSession {
-    /// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
-    pub async fn threads(&self) -> Vec<ThreadInfo> {
-        let snapshot = self.snapshot();
-        let connected = (0..snapshot.targets.len()).filter(|id| self.shared.client(*id).is_some());
-        let requests =
-            connected.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
-        let mut seen = Vec::new();
-        for (target, answer) in join_all(requests).await {
-            let threads = answer.map(|answer| answer.threads).unwrap_or_default();
-            let stops = snapshot.targets.get(target).map(|target| target.state.stops()).unwrap_or_default();
-            let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
-            let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
-            let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, ..DapThread::default() }).collect();
-            seen.extend(threads.into_iter().chain(unknown).map(|thread| ThreadInfo {
-                id: ScopedId { target, id: thread.id },
-                stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
-                name: thread.name,
-                state: thread.state,
-                holds: thread.holds,
-                waits_for: thread.waits_for,
-            }));
-        }
-        seen
+/// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
+pub async fn list_threads(session: &DebugSession) -> Vec<ThreadInfo> {
+    let snapshot = session.snapshot();
+    let connected = (0..snapshot.targets.len()).filter(|id| session.shared.client(*id).is_some());
+    let requests = connected.map(|target| async move { (target, session.request(target, &ThreadsArguments {}).await) });
+    let mut seen = Vec::new();
+    for (target, answer) in join_all(requests).await {
+        let threads = answer.map(|answer| answer.threads).unwrap_or_default();
+        let stops = snapshot.targets.get(target).map(|target| target.state.stops()).unwrap_or_default();
+        let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
+        let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
+        let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, ..DapThread::default() }).collect();
+        seen.extend(threads.into_iter().chain(unknown).map(|thread| ThreadInfo {
+            id: ScopedId { target, id: thread.id },
+            stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
+            name: thread.name,
+            state: thread.state,
+            holds: thread.holds,
+            waits_for: thread.waits_for,
+        }));
     }
+    seen
+}
 
-    /// Pauses a thread, or all targets. The stop is reported by an event.
-    pub async fn pause(&self, thread: Option<ScopedId>) -> Result<()> {
-        let snapshot = self.snapshot();
-        if snapshot.run_state() != RunState::Running {
-            let error = Error::usage("cannot pause the program");
-            return Err(error.because(format!("its state is {}", snapshot.run_state().name())));
-        }
-        let threads = self.threads().await;
-        let chosen: Vec<ScopedId> = match thread {
-            Some(thread) => vec![thread],
-            // One for each target; those that only coordinate their children have none.
-            None => (0..snapshot.targets.len())
-                .filter(|target| self.shared.client(*target).is_some())
-                .filter_map(|target| {
-                    let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
-                    // lldb-dap lists no threads while they run; a target with children only coordinates.
-                    let alone = snapshot.targets.iter().all(|other| other.parent != Some(target));
-                    known.or(alone.then_some(ScopedId { target, id: 0 }))
-                })
-                .collect(),
-        };
-        self.shared.with_state(|state| state.pausing.extend(chosen.iter().map(|it| it.target)));
-        let outcomes = join_all(chosen.iter().map(|it| self.request_pause(*it))).await;
-        let refused = outcomes.iter().all(Result::is_err);
-        match outcomes.into_iter().find_map(Result::err) {
-            Some(cause) if refused => Err(self.request_error("pause the program", cause)),
-            _ if chosen.is_empty() => Err(Error::other("cannot pause the program").because("it has no threads yet")),
-            _ => Ok(()),
-        }
+/// Pauses a thread, or all targets. The stop is reported by an event.
+pub async fn pause_thread(session: &DebugSession, thread: Option<ScopedId>) -> Result<()> {
+    let snapshot = session.snapshot();
+    if snapshot.run_state() != RunState::Running {
+        let error = Error::usage("cannot pause the program");
+        return Err(error.because(format!("its state is {}", snapshot.run_state().name())));
     }
+    let threads = list_threads(session).await;
+    let chosen: Vec<ScopedId> = match thread {
+        Some(thread) => vec![thread],
+        // One for each target; those that only coordinate their children have none.
+        None => (0..snapshot.targets.len())
+            .filter(|target| session.shared.client(*target).is_some())
+            .filter_map(|target| {
+                let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
+                // lldb-dap lists no threads while they run; a target with children only coordinates.
+                let alone = snapshot.targets.iter().all(|other| other.parent != Some(target));
+                known.or(alone.then_some(ScopedId { target, id: 0 }))
+            })
+            .collect(),
+    };
+    session.shared.with_state(|state| state.pausing.extend(chosen.iter().map(|it| it.target)));
+    let outcomes = join_all(chosen.iter().map(|it| request_pause(session, *it))).await;
+    let refused = outcomes.iter().all(Result::is_err);
+    match outcomes.into_iter().find_map(Result::err) {
+        Some(cause) if refused => Err(session.request_error("pause the program", cause)),
+        _ if chosen.is_empty() => Err(Error::other("cannot pause the program").because("it has no threads yet")),
+        _ => Ok(()),
+    }
+}
 
-    /// Requests it again where it is refused although the target runs.
-    async fn request_pause(&self, thread: ScopedId) -> Result<(), DapError> {
-        let request = PauseArguments { thread_id: thread.id };
-        let mut answer = self.request(thread.target, &request).await;
-        for delay in PAUSE_DELAYS {
-            let snapshot = self.snapshot();
-            let is_running = snapshot
-                .targets
-                .get(thread.target)
-                .is_some_and(|target| matches!(target.state.phase, TargetPhase::Running { .. }));
-            if !matches!(answer, Err(DapError::Refused { .. })) || !is_running {
-                break;
-            }
-            tokio::time::sleep(delay).await;
-            answer = self.request(thread.target, &request).await;
+/// Requests it again where it is refused although the target runs.
+async fn request_pause(session: &DebugSession, thread: ScopedId) -> Result<(), DapError> {
+    let request = PauseArguments { thread_id: thread.id };
+    let mut answer = session.request(thread.target, &request).await;
+    for delay in PAUSE_DELAYS {
+        let snapshot = session.snapshot();
+        let is_running = snapshot
+            .targets
+            .get(thread.target)
+            .is_some_and(|target| matches!(target.state.phase, TargetPhase::Running { .. }));
+        if !matches!(answer, Err(DapError::Refused { .. })) || !is_running {
+            break;
         }
-        answer.map(drop)
+        tokio::time::sleep(delay).await;
+        answer = session.request(thread.target, &request).await;
     }
+    answer.map(drop)
 }

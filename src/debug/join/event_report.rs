@@ -18,6 +18,7 @@ use super::editor_ids::{EditorIds, IdKind};
 use super::id_rewrite::rewrite_for_editor;
 use super::session_feed::FeedChange;
 use super::state_events::{StateChange, state_changes, stop_reason_word};
+use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_handle::ForwardedEvent;
@@ -35,7 +36,7 @@ impl EditorConversation {
         let snapshot = managed.session.snapshot();
         if snapshot.targets.len() > 1 {
             // Which threads a stop is of can only be said when those of the other targets are known.
-            let threads = timeout(THREADS_TIMEOUT, managed.session.threads()).await.unwrap_or_default();
+            let threads = timeout(THREADS_TIMEOUT, inspect::list_threads(&managed.session)).await.unwrap_or_default();
             let mut ids = lock(&self.context.ids);
             for thread in threads {
                 ids.give(IdKind::Thread, thread.id);

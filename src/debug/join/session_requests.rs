@@ -11,6 +11,7 @@ use super::editor_context::EditorContext;
 use super::editor_ids::IdKind;
 use super::id_rewrite::{rewrite_for_adapter, rewrite_for_editor};
 use crate::debug::host::managed_session::ManagedSession;
+use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
@@ -83,7 +84,7 @@ fn default_target(session: &DebugSession) -> Option<usize> {
 
 /// `threads`: those of all targets; where there are several, each with the name of its own.
 pub async fn respond_threads(context: EditorContext, managed: ManagedSession, request: IncomingRequest) {
-    let threads = managed.session.threads().await;
+    let threads = inspect::list_threads(&managed.session).await;
     let snapshot = managed.session.snapshot();
     let first = threads.first().map(|thread| thread.id.target);
     let has_several = threads.iter().any(|thread| Some(thread.id.target) != first);
@@ -128,7 +129,7 @@ pub async fn resume_thread(context: EditorContext, managed: ManagedSession, requ
 pub async fn pause_thread(context: EditorContext, managed: ManagedSession, request: IncomingRequest) {
     let thread = find_thread(&context, &request);
     let paused = match thread {
-        Ok(thread) => managed.session.pause(Some(thread)).await.map_err(|error| error.to_string()),
+        Ok(thread) => inspect::pause_thread(&managed.session, Some(thread)).await.map_err(|error| error.to_string()),
         Err(text) => Err(text),
     };
     match paused {

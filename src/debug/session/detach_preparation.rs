@@ -13,6 +13,7 @@ use super::detach_hook::install_detach_hook;
 
 use super::target_handle::TargetHandle;
 use crate::adapters::DetachHook;
+use crate::debug::inspect;
 use crate::vocabulary::RunState;
 
 /// How long a first stop that is under way is waited for.
@@ -30,7 +31,7 @@ impl DebugSession {
                 && self.snapshot().run_state() == RunState::Running
             {
                 // The hook is evaluated before the stop is published.
-                let _ = self.pause(None).await.inspect_err(|error| warn!("{error}"));
+                let _ = inspect::pause_thread(self, None).await.inspect_err(|error| warn!("{error}"));
             }
             for target in &connected {
                 let thread = target.stops().first().and_then(|stop| stop.thread_id);

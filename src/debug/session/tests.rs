@@ -24,6 +24,7 @@ use super::target_state::{TargetEnd, TargetPhase};
 use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
 use crate::adapters::{Connector, Quirks};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use crate::debug::inspect;
 use crate::debug::inspect::{ScopedId, VariableParent};
 use crate::vocabulary::{RunState, StopKind};
 
@@ -444,7 +445,7 @@ async fn a_variable_is_set_though_the_adapter_returns_no_value() {
             adapter.requested("setVariable").await.respond(&json!({}));
             adapter.requested("variables").await.respond(&json!({ "variables": variables }));
         };
-        let (set, ()) = tokio::join!(scene.session.set_variable("x", "3 + 4", &parent), answered);
+        let (set, ()) = tokio::join!(inspect::set_variable(&scene.session, "x", "3 + 4", &parent), answered);
         assert_eq!(set.unwrap().1.result, expect);
     }
 }
@@ -459,7 +460,7 @@ async fn a_refused_pause_is_requested_again_while_the_program_runs() {
         }
         adapter.grant("pause").await;
     };
-    let (paused, ()) = tokio::join!(scene.session.pause(None), answering);
+    let (paused, ()) = tokio::join!(inspect::pause_thread(&scene.session, None), answering);
     paused.unwrap();
     let answering = async {
         adapter.requested("threads").await.respond(&json!({"threads": []}));
@@ -467,6 +468,6 @@ async fn a_refused_pause_is_requested_again_while_the_program_runs() {
             adapter.requested("pause").await.respond_error(ErrorResponse::new("Process is not running"));
         }
     };
-    let (paused, ()) = tokio::join!(scene.session.pause(None), answering);
+    let (paused, ()) = tokio::join!(inspect::pause_thread(&scene.session, None), answering);
     assert!(paused.unwrap_err().to_string().contains("cannot pause the program"));
 }

@@ -9,6 +9,7 @@ use tether_base::error::{Error, Result};
 use super::debug::convert;
 use crate::api::debug::results::StoppedSession;
 use crate::debug::ManagedSession;
+use crate::debug::inspect;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::OperationCall;
 use crate::vocabulary::RunState;
@@ -108,7 +109,7 @@ async fn describe_stopped(context: &SupervisorContext, managed: &ManagedSession)
     let first = managed.session.snapshot().stops().first().map(|(target, stop)| (*target, (*stop).clone()));
     let location = match first {
         Some((target, stop)) => {
-            let cause = managed.session.stop_cause(target, &stop).await;
+            let cause = inspect::stop_cause(&managed.session, target, &stop).await;
             convert::stop_reason(&cause, context.sessions.workspace()).location
         }
         None => None,

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use devtether::debug::breakpoints::BreakpointConditions;
 use devtether::debug::program::{Address, DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRequest};
+use devtether::vocabulary::StopKind;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::sessions::FeatureSessions;
 use crate::support::{JDWP_PORT, compile_java, java_listening, listening_with_debugpy};
-use devtether::vocabulary::StopKind;
 
 /// A running program; killed and reaped on drop.
 struct Running(Child);

@@ -1,16 +1,17 @@
 //! The feature script: a program is launched, stopped in every way, inspected, changed, paused and ended.
 
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointKind, ExceptionSpec};
+use devtether::debug::inspect;
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRegistry, SessionRequest};
+use devtether::vocabulary::{DataAccess, StopKind};
 use tether_base::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::FeatureResults;
 use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
 use crate::support::requirements::has_hardware_watchpoints;
-use devtether::vocabulary::{DataAccess, StopKind};
 
 /// The adapters that watch data without the processor.
 const SOFTWARE_WATCHPOINTS: [&str; 3] = ["java", "node", "js-debug"];
@@ -78,7 +79,7 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     reported.can("exception stop", thrown(subject, &play, sessions).await);
     play.resume(Resume::Continue).await;
     play.prints("up").await;
-    play.managed.session.pause(None).await.unwrap();
+    inspect::pause_thread(&play.managed.session, None).await.unwrap();
     let (kind, ..) = play.stopped().await;
     reported.can("pause", if kind == StopKind::UserSuspend { Ok(()) } else { Err(format!("{kind:?}")) });
     play.managed.stop(Some(false)).await;
@@ -90,11 +91,11 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
 
 async fn looked_into(subject: &Subject, play: &FeatureSession, reported: &mut FeatureResults) {
     let session = &play.managed.session;
-    let stack = session.stack(None, None, None).await.unwrap();
+    let stack = inspect::read_stack(session, None, None, None).await.unwrap();
     let path = stack.frames[0].path().unwrap();
     assert_eq!(std::path::Path::new(path), subject.source);
     reported.can("stack", Ok(()));
-    let groups = session.variables(&VariableParent::default()).await.unwrap();
+    let groups = inspect::list_variables(session, &VariableParent::default()).await.unwrap();
     let number = groups.iter().flat_map(|group| &group.variables).find(|it| it.name == "number");
     assert_eq!(number.map(|it| it.value.as_str()), Some("0"), "{groups:?}");
     reported.can("variables", Ok(()));
@@ -102,7 +103,7 @@ async fn looked_into(subject: &Subject, play: &FeatureSession, reported: &mut Fe
     reported.can("evaluate", Ok(()));
     // The stop summary of the same stop.
     let thread = stack.thread;
-    let look = session.summarize_stop(ScopedId { ..thread }, StopKind::BreakpointHit, 6000).await.unwrap();
+    let look = inspect::summarize_stop(session, ScopedId { ..thread }, StopKind::BreakpointHit, 6000).await.unwrap();
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
 }
 
@@ -120,7 +121,7 @@ async fn stepped(subject: &Subject, play: &FeatureSession, reported: &mut Featur
     }
     assert_eq!((line, function.contains("main")), (subject.line("AFTER"), true));
     reported.can("step over, into, out", Ok(()));
-    let set = play.managed.session.set_variable("value", "7", &VariableParent::default()).await;
+    let set = inspect::set_variable(&play.managed.session, "value", "7", &VariableParent::default()).await;
     if set.is_ok() {
         assert!(play.evaluate("value").await.contains('7'));
     }
@@ -158,7 +159,7 @@ async fn watched(subject: &Subject, play: &FeatureSession, sessions: &SessionReg
     play.resume(Resume::Continue).await;
     let waited = play.managed.session.wait_for_stop(LONG).await;
     let (target, stop) = waited.stop.unwrap();
-    let reason = play.managed.session.stop_cause(target, &stop).await;
+    let reason = inspect::stop_cause(&play.managed.session, target, &stop).await;
     assert_eq!(reason.kind, StopKind::WatchpointModify, "{reason:?}");
     let (field, old, new) = reason.watched.unwrap();
     assert_eq!(field, name);
@@ -174,7 +175,7 @@ async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegi
     let waited = play.managed.session.wait_for_stop(LONG).await;
     let output = play.managed.session.event_log().read_output(&RingQuery { limit: 40, ..RingQuery::default() });
     let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{output:?}"));
-    let reason = play.managed.session.stop_cause(target, &stop).await;
+    let reason = inspect::stop_cause(&play.managed.session, target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");
     let class = reason.thrown_exception().class;
     assert_eq!(subject.class.unwrap_or(&class), class, "{reason:?}");

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use devtether::debug::breakpoints::BindingStatus;
+use devtether::debug::inspect;
 use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest};
+use devtether::vocabulary::StopKind;
 use tether_base::ring::RingQuery;
 use tether_process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
 use crate::adapter_features::debuggees::Subject;
-use devtether::vocabulary::StopKind;
 
 pub const LONG: Duration = Duration::from_secs(120);
 
@@ -55,7 +56,7 @@ impl FeatureSession {
         let waited = session.wait_for_stop(LONG).await;
         let output = || session.event_log().read_output(&RingQuery { limit: 40, ..RingQuery::default() }).entries;
         let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", output()) };
-        let reason = session.stop_cause(*target, stop).await;
+        let reason = inspect::stop_cause(session, *target, stop).await;
         let top = reason.top_frame.unwrap_or_else(|| panic!("no frame: {stop:?}"));
         (stop.kind, top.name, u32::try_from(top.line).unwrap())
     }
@@ -70,10 +71,7 @@ impl FeatureSession {
     }
 
     pub async fn evaluate(&self, expression: &str) -> String {
-        let (_, answer) = self
-            .managed
-            .session
-            .evaluate(expression, None, "watch")
+        let (_, answer) = inspect::evaluate(&self.managed.session, expression, None, "watch")
             .await
             .unwrap_or_else(|error| panic!("{expression}: {error}"));
         answer.result

@@ -8,6 +8,7 @@ use devtether::adapters::{
     Adapter, AdapterHost, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan, start_adapter,
 };
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use devtether::debug::inspect;
 use devtether::debug::inspect::VariableParent;
 use devtether::debug::{DebugSession, Resume, SessionProgram, TargetPlan, WaitOutcome};
 use devtether::vocabulary::{RunState, StopKind};
@@ -119,7 +120,7 @@ impl AdapterSession {
     pub async fn stopped(&self) -> (StopKind, i64) {
         let waited = self.session.wait_for_stop(LONG).await;
         let Some((_, stop)) = &waited.stop else { panic!("{waited:?}; {:?}", self.running.exit_summary().await) };
-        let stack = self.session.stack(None, None, Some(1)).await.unwrap();
+        let stack = inspect::read_stack(&self.session, None, None, Some(1)).await.unwrap();
         (stop.kind, stack.frames[0].line)
     }
 
@@ -131,7 +132,7 @@ impl AdapterSession {
                 let words = self.running.exit_summary().await;
                 let (_, stop) = waited.stop.as_ref().unwrap_or_else(|| panic!("{waited:?}; {words:?}"));
                 let hit = stop.kind == StopKind::BreakpointHit;
-                match self.session.stack(None, None, Some(1)).await {
+                match inspect::read_stack(&self.session, None, None, Some(1)).await {
                     Ok(stack) if hit && stack.frames.first().is_some_and(|frame| frame.line == i64::from(line)) => {
                         return;
                     }
@@ -157,13 +158,13 @@ impl AdapterSession {
 
     pub async fn evaluate(&self, expression: &str) -> String {
         let (_, answer) =
-            self.session.evaluate(expression, None, "watch").await.unwrap_or_else(|error| panic!("{error}"));
+            inspect::evaluate(&self.session, expression, None, "watch").await.unwrap_or_else(|error| panic!("{error}"));
         answer.result
     }
 
     /// `name = value` of all scopes that are not expensive.
     pub async fn locals(&self) -> Vec<String> {
-        let groups = self.session.variables(&VariableParent::default()).await.unwrap();
+        let groups = inspect::list_variables(&self.session, &VariableParent::default()).await.unwrap();
         let all = groups.into_iter().flat_map(|group| group.variables);
         all.map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
     }

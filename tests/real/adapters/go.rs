@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use devtether::adapters::{Address, DebugTargetKind};
+use devtether::vocabulary::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
-use devtether::vocabulary::StopKind;
 
 const APP: &str = "\
 package main

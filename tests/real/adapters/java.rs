@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use devtether::adapters::{Address, DebugTargetKind, FoundAdapter};
+use devtether::vocabulary::StopKind;
 
 use serde_json::json;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 use crate::adapters::start_failures::Started;
 use crate::support::{JDWP_PORT, compile_java, java_listening};
-use devtether::vocabulary::StopKind;
 
 const APP: &str = "\
 public class App {

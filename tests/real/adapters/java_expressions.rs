@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use devtether::adapters::DebugTargetKind;
+use devtether::debug::inspect;
+use devtether::vocabulary::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found};
 use crate::support::compile_java;
-use devtether::vocabulary::StopKind;
 
 /// The class around the expressions; they stand at `TABLE`, and are evaluated at `STOP`.
 const CLASS: &str = r#"
@@ -193,7 +194,7 @@ async fn expressions_have_the_values_and_the_types_that_java_gives_them() {
     let mut wrong = Vec::new();
     for (index, expression) in EXPRESSIONS.iter().enumerate() {
         let (kind, text) = &expected[&index];
-        let found = play.session.evaluate(expression, None, "watch").await;
+        let found = inspect::evaluate(&play.session, expression, None, "watch").await;
         if kind == "throws" {
             let thrown = found.as_ref().err().map(ToString::to_string);
             if !thrown.as_ref().is_some_and(|error| error.contains(text.as_str())) {
@@ -208,7 +209,7 @@ async fn expressions_have_the_values_and_the_types_that_java_gives_them() {
         if kind != "null" && found.as_ref() != Ok(kind) {
             wrong.push(format!("{expression}: has the type {kind}, not {found:?}"));
         }
-        let shown = play.session.evaluate(&format!("\"\" + ({expression})"), None, "watch").await;
+        let shown = inspect::evaluate(&play.session, &format!("\"\" + ({expression})"), None, "watch").await;
         let shown = shown.map(|(_, answer)| answer.result).map_err(|error| error.to_string());
         if shown.as_ref() != Ok(&serde_json::to_string(text).unwrap()) {
             wrong.push(format!("{expression}: is {text}, not {shown:?}"));

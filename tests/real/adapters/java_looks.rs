@@ -1,11 +1,12 @@
 //! Java: what is only looked at runs no code of the program, and is shown whatever it is.
 
 use devtether::adapters::DebugTargetKind;
+use devtether::debug::inspect;
+use devtether::vocabulary::StopKind;
 
 use tether_dap::types::{CompletionsArguments, DataBreakpointInfoArguments};
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found};
-use devtether::vocabulary::StopKind;
 
 const LOOKS: &str = r#"
 import java.util.Optional;
@@ -65,10 +66,10 @@ async fn one_side_of_an_expression_runs_and_nothing_that_is_only_pointed_at() {
     let watched = play.session.request(0, &field).await.unwrap();
     assert_eq!(watched.data_id.as_deref(), Some("Late.value"), "it is watched when its class is loaded");
     for pointed in ["Late.value", "order.toString()", "order + \"\""] {
-        let error = play.session.evaluate(pointed, None, "hover").await.unwrap_err().to_string();
+        let error = inspect::evaluate(&play.session, pointed, None, "hover").await.unwrap_err().to_string();
         assert!(!error.is_empty(), "{pointed}");
     }
-    let (_, shown) = play.session.evaluate("ready", None, "hover").await.unwrap();
+    let (_, shown) = inspect::evaluate(&play.session, "ready", None, "hover").await.unwrap();
     assert_eq!(shown.result, "true");
 
     // What is asked for does run.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use devtether::adapters::{Address, DebugTargetKind};
+use devtether::vocabulary::{RunState, StopKind};
 
 use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
 use crate::listed_page::listed_page;
 use crate::support::eventually;
-use devtether::vocabulary::{RunState, StopKind};
 
 const ADAPTERS: [&str; 2] = ["node", "js-debug"];
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use devtether::adapters::{ADAPTERS, Address, DebugTargetKind, FoundAdapter};
+use devtether::vocabulary::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 use crate::adapters::start_failures::Started;
-use devtether::vocabulary::StopKind;
 
 /// Prints twice 21; stops in `twice`.
 pub const APP: &str = "\

@@ -1,12 +1,12 @@
 //! debugpy: direct, through its adapter, and attached.
 
 use devtether::adapters::{Address, DebugTargetKind};
+use devtether::vocabulary::{RunState, StopKind};
 
 use serde_json::json;
 
 use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
 use crate::support::requirements::installed_tool;
-use devtether::vocabulary::{RunState, StopKind};
 
 const APP: &str = "\
 import sys

@@ -1,9 +1,9 @@
 //! rdbg: a script with arguments, and a program that listens.
 
 use devtether::adapters::{Address, DebugTargetKind};
+use devtether::vocabulary::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
-use devtether::vocabulary::StopKind;
 
 const APP: &str = "\
 def double(order)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
+use devtether::vocabulary::MouseButton;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageHistory,
@@ -15,7 +16,6 @@ use tether_base::ring::RingQuery;
 
 use super::web_site::WebSite;
 use super::{WindowFolder, settings};
-use devtether::vocabulary::MouseButton;
 
 /// Longer than any step takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);

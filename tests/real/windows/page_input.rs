@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use devtether::vocabulary::MouseButton;
 use devtether::window::page::{ActionKind, ActionTarget, InputAction, WaitCondition, run_actions};
 use serde_json::json;
 use tether_base::error::ErrorKind;
 
 use super::browser_fixture::{BrowserFixture, action, at, click, press, shows, typed, typed_into};
 use crate::support::requirements::has_program;
-use devtether::vocabulary::MouseButton;
 
 const BENCH: &str = r#"<!doctype html><title>Bench</title><style>#pad{height:1500px}#drop,#card{width:90px;height:40px}</style>
 <button id=one onclick="log.push('click')" ondblclick="log.push('double')" oncontextmenu="log.push('right');return false">One</button>

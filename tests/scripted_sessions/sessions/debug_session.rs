@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use devtether::adapters::{Connector, Quirks};
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use devtether::debug::inspect;
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::{DebugSession, Resume, SessionProgram, TargetPlan};
+use devtether::vocabulary::RunState;
 use futures_util::FutureExt;
 use serde_json::json;
 use tether_dap::types::{Fields, InitializeArguments, StartRequest};
@@ -18,7 +20,6 @@ use tokio::time::{Instant, timeout};
 use super::choices::Choices;
 use super::dap_adapter::serve_adapter;
 use super::editor::SessionOutcome;
-use devtether::vocabulary::RunState;
 
 /// For a request to the adapter.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
@@ -103,35 +104,49 @@ async fn operate(session: &DebugSession, choices: &Choices, outcome: &mut Sessio
     };
     let (text, number) = (choices.text(), choices.number());
     match choices.below(16) {
-        0 => ("threads", !bounded("threads", session.threads()).await.is_empty()),
+        0 => ("threads", !bounded("threads", inspect::list_threads(session)).await.is_empty()),
         1 => {
             let thread = choices.is_one_in(3).then_some(id);
-            ("stack", bounded("stack", session.stack(thread, Some(number), Some(choices.number()))).await.is_ok())
+            (
+                "stack",
+                bounded("stack", inspect::read_stack(session, thread, Some(number), Some(choices.number())))
+                    .await
+                    .is_ok(),
+            )
         }
-        2 => ("variables", bounded("variables", session.variables(&parent)).await.is_ok()),
+        2 => ("variables", bounded("variables", inspect::list_variables(session, &parent)).await.is_ok()),
         3 => {
-            let page = session.variables_page(id, number, choices.number());
+            let page = inspect::variables_page(session, id, number, choices.number());
             ("variables_page", bounded("variables_page", page).await.is_ok())
         }
         4 => {
             let names = [text, "value0".to_owned(), "[0]1".to_owned()];
-            ("variables_by_name", bounded("variables_by_name", session.variables_by_name(id, &names)).await.is_ok())
+            (
+                "variables_by_name",
+                bounded("variables_by_name", inspect::variables_by_name(session, id, &names)).await.is_ok(),
+            )
         }
         5 => {
             let context = choices.pick(&["watch", "repl", "hover"]);
             let frame = choices.is_one_in(2).then_some(id);
-            ("evaluate", bounded("evaluate", session.evaluate(&text, frame, context)).await.is_ok())
+            ("evaluate", bounded("evaluate", inspect::evaluate(session, &text, frame, context)).await.is_ok())
         }
-        6 => ("set_variable", bounded("set_variable", session.set_variable("value0", &text, &parent)).await.is_ok()),
-        7 => ("source_text", bounded("source_text", session.source_text(id, None)).await.is_ok()),
-        8 => ("pause", bounded("pause", session.pause(choices.is_one_in(2).then_some(id))).await.is_ok()),
-        9 => ("exception_info", bounded("exception_info", session.exception_info(id)).await.is_some()),
+        6 => (
+            "set_variable",
+            bounded("set_variable", inspect::set_variable(session, "value0", &text, &parent)).await.is_ok(),
+        ),
+        7 => ("source_text", bounded("source_text", inspect::source_text(session, id, None)).await.is_ok()),
+        8 => (
+            "pause",
+            bounded("pause", inspect::pause_thread(session, choices.is_one_in(2).then_some(id))).await.is_ok(),
+        ),
+        9 => ("exception_info", bounded("exception_info", inspect::exception_info(session, id)).await.is_some()),
         10 => {
             let snapshot = session.snapshot();
             let Some((target, stop)) = snapshot.stops().first().map(|(target, stop)| (*target, (*stop).clone())) else {
                 return ("stop_cause", false);
             };
-            let cause = bounded("stop_cause", session.stop_cause(target, &stop)).await;
+            let cause = bounded("stop_cause", inspect::stop_cause(session, target, &stop)).await;
             drop(cause.thrown_exception());
             ("stop_cause", true)
         }
@@ -142,7 +157,7 @@ async fn operate(session: &DebugSession, choices: &Choices, outcome: &mut Sessio
             };
             let thread = ScopedId { target, id: stop.thread_id.unwrap_or(number) };
             let budget = choices.pick(&[0, 1, 200, 4_000]);
-            let summary = bounded("summarize_stop", session.summarize_stop(thread, stop.kind, budget)).await;
+            let summary = bounded("summarize_stop", inspect::summarize_stop(session, thread, stop.kind, budget)).await;
             ("summarize_stop", summary.is_ok())
         }
         12 | 13 => {

@@ -12,6 +12,7 @@ use crate::api::debug::results::{SessionEndReport, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::Resume;
+use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -53,7 +54,7 @@ impl OperationHandler for DebugPauseParams {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
         let thread = self.thread_id.map(ScopedId::from_external);
-        limit.apply("cannot pause the program", managed.session.pause(thread)).await?;
+        limit.apply("cannot pause the program", inspect::pause_thread(&managed.session, thread)).await?;
         wait_and_report(context, &managed, limit, self.budget).await
     }
 }

@@ -14,6 +14,7 @@ use crate::api::debug::results::{
     StopSnapshot, VariableEntry,
 };
 use crate::debug::breakpoints;
+use crate::debug::inspect;
 use crate::debug::inspect::{
     DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
@@ -169,7 +170,7 @@ fn condition_notes(managed: &ManagedSession, stop: Option<&ThreadStop>) -> Vec<S
             .collect();
         format!("{} cannot be evaluated, and counts as {was_hit}: {reason}", named.join(", or "))
     };
-    managed.session.failed_conditions(stop).into_iter().map(note).collect()
+    inspect::failed_conditions(&managed.session, stop).into_iter().map(note).collect()
 }
 
 /// Frames, locals, source and output of a stop.
@@ -263,15 +264,15 @@ async fn read_stop(
     let thread = stop.thread_id.map(|id| ScopedId { target, id });
     let summary = async {
         match thread.filter(|_| budget > 0) {
-            Some(thread) => session.summarize_stop(thread, stop.kind, budget).await.ok(),
+            Some(thread) => inspect::summarize_stop(session, thread, stop.kind, budget).await.ok(),
             None => None,
         }
     };
     // In this order: the reason needs a part of the stack that the snapshot requests.
-    let (summary, first) = tokio::join!(summary, session.stop_cause(target, stop));
+    let (summary, first) = tokio::join!(summary, inspect::stop_cause(session, target, stop));
     let mut others = Vec::new();
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {
-        others.push(stop_reason(&session.stop_cause(target, other).await, workspace));
+        others.push(stop_reason(&inspect::stop_cause(session, target, other).await, workspace));
     }
     (stop_reason(&first, workspace), summary.map(|summary| stop_snapshot(managed, summary, workspace)), others)
 }
@@ -296,12 +297,12 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
         ..BreakpointReport::default()
     };
     match kind {
-        breakpoints::BreakpointKind::Line { file, line, column, anchor_status: whereabouts, .. } => {
+        breakpoints::BreakpointKind::Line { file, line, column, anchor_status, .. } => {
             report.file = Some(display_path(workspace, &file.to_string_lossy()));
             report.line = Some(bound.0.unwrap_or(*line));
             // Where a column was asked for; other answers stay short.
             report.column = column.map(|column| bound.1.unwrap_or(column));
-            (report.drift, report.message) = breakpoint_drift(whereabouts, *line, report.message);
+            (report.drift, report.message) = breakpoint_drift(anchor_status, *line, report.message);
         }
         breakpoints::BreakpointKind::Function { name } => report.function = Some(name.clone()),
         breakpoints::BreakpointKind::ClassLine { class_name, line } => {
@@ -317,11 +318,11 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
 }
 
 fn breakpoint_drift(
-    whereabouts: &breakpoints::AnchorStatus,
+    anchor_status: &breakpoints::AnchorStatus,
     line: u32,
     message: Option<String>,
 ) -> (Option<BreakpointDrift>, Option<String>) {
-    match whereabouts {
+    match anchor_status {
         breakpoints::AnchorStatus::Kept => (None, message),
         breakpoints::AnchorStatus::Moved { from } => (
             Some(BreakpointDrift::Moved),

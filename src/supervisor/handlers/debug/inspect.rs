@@ -15,6 +15,7 @@ use crate::api::debug::inspect::{
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
 use crate::config::{hide_values, is_environment_file};
+use crate::debug::inspect;
 use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
@@ -32,7 +33,7 @@ impl OperationHandler for DebugStackParams {
         // One more than is returned: not every adapter reports the total.
         let requested = Some(i64::from(levels) + 1);
         let thread = self.thread_id.map(ScopedId::from_external);
-        let stack = managed.session.stack(thread, Some(i64::from(start)), requested).await?;
+        let stack = inspect::read_stack(&managed.session, thread, Some(i64::from(start)), requested).await?;
         let known = to_number(stack.frames.len()).saturating_add(i64::from(start));
         let behind = i64::from(start).saturating_add(i64::from(levels));
         let left = stack.total.unwrap_or(known).max(known).saturating_sub(behind);
@@ -65,8 +66,9 @@ impl OperationHandler for DebugVariablesParams {
         };
         let mut scopes = Vec::new();
         if request.reference.is_none() {
-            let frame = managed.session.resolve_frame(request.frame).await?;
-            let besides = managed.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
+            let frame = inspect::resolve_frame(&managed.session, request.frame).await?;
+            let besides =
+                inspect::list_scopes(&managed.session, frame).await?.into_iter().filter(|scope| !is_local(scope));
             scopes.extend(besides.filter_map(|scope| {
                 let variables_reference = convert::value_reference(frame.target, scope.variables_reference)?;
                 Some(VariableScope { name: scope.name, variables_reference })
@@ -87,10 +89,10 @@ async fn page_of_variables(
 ) -> Result<(Vec<VariableEntry>, usize)> {
     let entries = |found| convert::variable_entries(reference.target, found);
     if names.is_empty() {
-        let (found, total) = session.variables_page(reference, to_number(start), to_number(count)).await?;
+        let (found, total) = inspect::variables_page(session, reference, to_number(start), to_number(count)).await?;
         return Ok((entries(found), total.saturating_sub(start.saturating_add(count))));
     }
-    let found = session.variables_by_name(reference, names).await?;
+    let found = inspect::variables_by_name(session, reference, names).await?;
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
         None => Ok((entries(found), 0)),
@@ -107,7 +109,7 @@ async fn all_variables(
     request: &VariableParent,
     names: &[String],
 ) -> Result<Vec<VariableEntry>> {
-    let groups = session.variables(request).await?;
+    let groups = inspect::list_variables(session, request).await?;
     let found = groups.into_iter().flat_map(|group| convert::variable_entries(group.target, group.variables));
     let found: Vec<VariableEntry> = found.filter(|it| names.is_empty() || names.contains(&it.name)).collect();
     match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {
@@ -130,7 +132,7 @@ impl OperationHandler for DebugEvaluateParams {
             EvaluateContext::Hover => "hover",
         };
         let frame = self.frame_id.map(ScopedId::from_external);
-        let (inside, answer) = managed.session.evaluate(&self.expression, frame, context).await?;
+        let (inside, answer) = inspect::evaluate(&managed.session, &self.expression, frame, context).await?;
         Ok(convert::evaluated_value(answer.result, answer.kind, inside))
     }
 }
@@ -142,7 +144,7 @@ impl OperationHandler for DebugSetVariableParams {
             frame: self.frame_id.map(ScopedId::from_external),
             reference: self.variables_reference.map(ScopedId::from_external),
         };
-        let (inside, answer) = managed.session.set_variable(&self.name, &self.value, &request).await?;
+        let (inside, answer) = inspect::set_variable(&managed.session, &self.name, &self.value, &request).await?;
         Ok(convert::evaluated_value(answer.result, answer.kind, inside))
     }
 }
@@ -156,13 +158,13 @@ impl OperationHandler for DebugSourceParams {
         }
         let managed = sessions.find_session(self.session_id.as_deref())?;
         if let Some(reference) = self.source_reference {
-            let text = managed.session.source_text(ScopedId::from_external(reference), None).await?;
+            let text = inspect::source_text(&managed.session, ScopedId::from_external(reference), None).await?;
             return Ok(source_excerpt(&format!("source {reference}"), &text, self.line, context));
         }
-        let stack = managed.session.stack(None, None, Some(1)).await?;
+        let stack = inspect::read_stack(&managed.session, None, None, Some(1)).await?;
         let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
         let top = stack.frames.first().ok_or_else(none)?;
-        let source = managed.session.frame_source(top).await.ok_or_else(none)?;
+        let source = inspect::frame_source(&managed.session, top).await.ok_or_else(none)?;
         let name =
             top.path().map_or_else(|| top.name.clone(), |path| convert::display_path(sessions.workspace(), path));
         let line = self.line.or_else(|| u32::try_from(top.line).ok());
@@ -193,7 +195,7 @@ impl DebugSourceParams {
             None => sessions.active_sessions(),
         };
         for managed in running {
-            if let Some(source) = managed.session.changed_source(&path).await {
+            if let Some(source) = inspect::changed_source(&managed.session, &path).await {
                 text = source.text.to_string();
                 note = source.change.map(|change| convert::source_note(&managed, change));
                 break;
@@ -223,7 +225,7 @@ impl DebugSourceParams {
             None => sessions.list_sessions(),
         };
         for it in managed {
-            if it.session.find_named_source(&path.to_string_lossy()).await {
+            if inspect::find_named_source(&it.session, &path.to_string_lossy()).await {
                 return source_file::load_source(path).await.doing(reading);
             }
         }

@@ -11,6 +11,7 @@ use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::config::DotnetChoice;
 use crate::debug::ManagedSession;
+use crate::debug::inspect;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::vocabulary::RunState;
@@ -59,7 +60,7 @@ async fn evaluate_at_stop(managed: &ManagedSession, expression: String, stopped:
     if !stopped {
         return ProbeValue { expression, value: None, error: Some("the line was not reached".to_owned()) };
     }
-    match managed.session.evaluate(&expression, None, "watch").await {
+    match inspect::evaluate(&managed.session, &expression, None, "watch").await {
         Ok((inside, answer)) => {
             let value = convert::evaluated_value(answer.result, answer.kind, inside);
             // The program ends with the probe: nobody can look inside the value later.

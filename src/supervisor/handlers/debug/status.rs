@@ -5,6 +5,7 @@ use tether_base::error::Result;
 use super::convert;
 use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus};
+use crate::debug::inspect;
 use crate::debug::inspect::ThreadInfo;
 use crate::debug::{ManagedSession, SessionRegistry, TargetSnapshot};
 use crate::supervisor::context::SupervisorContext;
@@ -44,9 +45,9 @@ async fn full_status(
     let snapshot = managed.session.snapshot();
     let mut reasons = Vec::new();
     for (target, stop) in snapshot.stops() {
-        reasons.push(managed.session.stop_cause(target, stop).await);
+        reasons.push(inspect::stop_cause(&managed.session, target, stop).await);
     }
-    let threads = managed.session.threads().await;
+    let threads = inspect::list_threads(&managed.session).await;
     let thread = |it: &ThreadInfo| {
         let reason = reasons.iter().find(|reason| reason.thread == Some(it.id));
         let stop_reason = reason.map(|reason| convert::stop_reason(reason, workspace));
