@@ -341,7 +341,8 @@ fn a_python_program_is_no_longer_traced_after_a_detach_and_can_be_attached_to_ag
         assert_eq!(attached["stopReason"]["type"], "BREAKPOINT_HIT", "{attached:#}");
         let stopped = sandbox.json(&["debug", "stop", "--detach"]);
         assert!(stopped["message"].is_null(), "{stopped:#}");
-        std::fs::remove_file(sandbox.path("traced")).unwrap();
+        // It has not looked at all yet, if it was attached to early.
+        let _ = std::fs::remove_file(sandbox.path("traced"));
         eventually("it is not traced", || {
             std::fs::read_to_string(sandbox.path("traced")).ok().filter(|traced| traced == "none")
         });
