@@ -4,7 +4,6 @@
 
 mod editor_connections;
 mod editor_sessions;
-mod extension_types;
 mod joined_editor_errors;
 mod mcp_errors;
 mod scripted_adapter;
