@@ -107,7 +107,11 @@ impl<B: DapBackend> RunningSession<'_, B> {
             PROGRAM_HAS_ENDED.clone_into(&mut answer);
             leaving = self.send_last_output(&answer).await;
             self.context.exit.send_replace(Some(exit));
-            let _ = self.dap.send_event(&ExitedEvent { exit_code: exit_code(exit), ..ExitedEvent::default() }).await;
+            // A signal has no code; the context has it.
+            if let ProcessExit::Code(code) = exit {
+                let exit_code = i64::from(code);
+                let _ = self.dap.send_event(&ExitedEvent { exit_code, ..ExitedEvent::default() }).await;
+            }
         } else if end.is_by_program {
             PROGRAM_HAS_ENDED.clone_into(&mut answer);
         } else {
@@ -197,15 +201,6 @@ fn is_leaving(request: &IncomingRequest) -> bool {
 fn requested_termination(request: &IncomingRequest) -> Option<bool> {
     let arguments: DisconnectRequest = request.read_arguments().unwrap_or_default();
     if request.command == "terminate" { Some(true) } else { arguments.terminate_debuggee }
-}
-
-/// A signal's code is that of a shell: 128 and its number.
-fn exit_code(exit: ProcessExit) -> i64 {
-    match exit {
-        ProcessExit::Code(code) => i64::from(code),
-        ProcessExit::Signal(signal) => i64::from(signal).saturating_add(128),
-        _ => -1,
-    }
 }
 
 fn output_event(piece: OutputPiece) -> OutputEvent {
