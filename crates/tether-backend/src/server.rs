@@ -8,6 +8,7 @@
 //! starts.
 
 use std::future::Future;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -17,6 +18,7 @@ use tether_dap::types::{
 };
 use tether_dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::ServeContext;
 use crate::backend::{DapBackend, LaunchedProgram, StartedBackend};
@@ -24,6 +26,8 @@ use crate::running_session::RunningSession;
 
 /// How many requests may wait for the start of the program.
 const MAX_WAITING: usize = 1000;
+/// How long a program that is attached to may take to be connected, when the client has left meanwhile.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_backend<B: DapBackend + 'static>(
@@ -69,7 +73,18 @@ async fn start_backend<B: DapBackend>(
 ) -> Option<(StartedBackend<B>, Vec<IncomingRequest>)> {
     loop {
         let request = next_start(inbox, B::capabilities).await?;
-        let (started, waiting) = listen_during_start(dap, inbox, start_by::<B>(dap, &request, launch_id)).await?;
+        let mut starting = Box::pin(start_by::<B>(dap, &request, launch_id));
+        let (started, waiting) = match listen_during_start(dap, inbox, &mut starting).await {
+            StartOutcome::Decided(started, waiting) => {
+                drop(starting);
+                (started, waiting)
+            }
+            StartOutcome::Left(leaving) => {
+                leave_start(starting, request.command == "attach").await;
+                leaving.into_iter().for_each(|request| request.respond(&json!({})));
+                return None;
+            }
+        };
         match started {
             Ok(started) => {
                 let process = started.program.as_ref().map(|LaunchedProgram { name, debuggee, .. }| ProcessEvent {
@@ -133,28 +148,42 @@ async fn announce_start(dap: &DapServer, unknown: &[String], process: Option<Pro
     }
 }
 
-/// Reads the client while a program starts; returns the requests that have come meanwhile, too. `None`: the client has left.
-/// Dropping the start ends what it has begun.
+/// The client has left while a program started. Dropping the start ends what was launched; a program that is attached to is let
+/// go as it was found, if that is possible in time.
+async fn leave_start<B: DapBackend>(
+    starting: impl Future<Output = Result<StartedBackend<B>>> + Unpin,
+    is_attach: bool,
+) {
+    if is_attach && let Ok(Ok(mut started)) = timeout(LEAVE_TIMEOUT, starting).await {
+        started.backend.release(false).await;
+    }
+}
+
+/// What became of a start.
+enum StartOutcome<B> {
+    /// It has succeeded or failed; with the requests that have come meanwhile.
+    Decided(Result<StartedBackend<B>>, Vec<IncomingRequest>),
+    /// The client leaves, by that request, or without one.
+    Left(Option<IncomingRequest>),
+}
+
+/// Reads the client while a program starts.
 async fn listen_during_start<B>(
     dap: &DapServer,
     inbox: &mut DapInbox,
-    starting: impl Future<Output = Result<StartedBackend<B>>> + Send,
-) -> Option<(Result<StartedBackend<B>>, Vec<IncomingRequest>)> {
-    let (mut starting, mut waiting) = (Box::pin(starting), Vec::new());
+    mut starting: impl Future<Output = Result<StartedBackend<B>>> + Unpin + Send,
+) -> StartOutcome<B> {
+    let mut waiting = Vec::new();
     loop {
         let incoming = tokio::select! {
-            started = &mut starting => return Some((started, waiting)),
-            _ = dap.wait_closed() => return None,
+            started = &mut starting => return StartOutcome::Decided(started, waiting),
+            _ = dap.wait_closed() => return StartOutcome::Left(None),
             incoming = inbox.next() => incoming,
         };
         match incoming {
-            None => return None,
+            None => return StartOutcome::Left(None),
             Some(DapIncoming::Request(request)) => match request.command.as_str() {
-                "disconnect" | "terminate" => {
-                    drop(starting);
-                    request.respond(&json!({}));
-                    return None;
-                }
+                "disconnect" | "terminate" => return StartOutcome::Left(Some(request)),
                 "threads" | "pause" => request.respond_error(ErrorResponse::new("the program has not started yet")),
                 _ if waiting.len() < MAX_WAITING => waiting.push(request),
                 _ => request.respond_error(ErrorResponse::new("too many requests before the program has started")),

@@ -42,7 +42,7 @@ pub(crate) enum ClassPattern {
 #[derive(Clone, Debug)]
 pub(crate) struct JavaBreakpoint {
     pub id: i64,
-    pub kind: BreakpointPlace,
+    pub place: BreakpointPlace,
     pub conditions: StopConditions,
     /// How often it was reached with its condition true.
     pub hits: u64,
@@ -219,10 +219,10 @@ fn class_start(class: &str) -> Option<String> {
 
 impl BreakpointTable {
     /// Adds a breakpoint that is not bound yet; returns its id.
-    pub(crate) fn add(&mut self, kind: BreakpointPlace, conditions: StopConditions) -> i64 {
+    pub(crate) fn add(&mut self, place: BreakpointPlace, conditions: StopConditions) -> i64 {
         let id = self.last_id.saturating_add(1);
         self.last_id = id;
-        let entry = JavaBreakpoint { id, kind, conditions, hits: 0, bound: Vec::new(), line: None };
+        let entry = JavaBreakpoint { id, place, conditions, hits: 0, bound: Vec::new(), line: None };
         self.entries.insert(id, entry);
         id
     }

@@ -29,8 +29,8 @@ const PREPARED: i32 = 2;
 pub(crate) const JDK_PATTERNS: [&str; 5] = ["java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*"];
 
 /// A breakpoint that is to be set; an error instead of its conditions refuses it.
-pub(crate) struct WantedStop {
-    pub kind: BreakpointPlace,
+pub(crate) struct WantedBreakpoint {
+    pub place: BreakpointPlace,
     pub conditions: Result<StopConditions, String>,
 }
 
@@ -39,7 +39,7 @@ impl JavaSession {
     pub(crate) async fn replace_breakpoints(
         &self,
         is_replaced: impl Fn(&JavaBreakpoint) -> bool,
-        wanted: Vec<WantedStop>,
+        wanted: Vec<WantedBreakpoint>,
     ) -> Result<Vec<DapBreakpoint>, RequestFailure> {
         let removed = self.with_tables(|tables| tables.breakpoints.remove(is_replaced));
         for BoundRequest { kind, request, .. } in removed {
@@ -49,8 +49,8 @@ impl JavaSession {
         for one in wanted {
             ids.push(match one.conditions {
                 Ok(conditions) => {
-                    self.watch_classes(one.kind.pattern()).await?;
-                    Ok(self.with_tables(|tables| tables.breakpoints.add(one.kind, conditions)))
+                    self.watch_classes(one.place.pattern()).await?;
+                    Ok(self.with_tables(|tables| tables.breakpoints.add(one.place, conditions)))
                 }
                 Err(reason) => Err(reason),
             });
@@ -102,7 +102,7 @@ impl JavaSession {
         for loaded in self.vm.request(&AllClassesWithGeneric {}).await? {
             let is_wanted = loaded.type_tag != TYPE_ARRAY
                 && loaded.status & PREPARED != 0
-                && entries.iter().any(|entry| may_be_in(&entry.kind, &loaded.signature));
+                && entries.iter().any(|entry| may_be_in(&entry.place, &loaded.signature));
             if is_wanted {
                 classes.push(self.vm.known_class(loaded.class, loaded.type_tag, loaded.signature));
             }
@@ -118,7 +118,7 @@ impl JavaSession {
 
     /// Binds breakpoints to a class that has just been prepared, and reports those that are bound now.
     pub(crate) async fn bind_to_prepared(&self, class: &Arc<JavaClass>) -> Result<(), RequestFailure> {
-        for entry in self.entries(|entry| may_be_in(&entry.kind, &class.signature)) {
+        for entry in self.entries(|entry| may_be_in(&entry.place, &class.signature)) {
             let before = (entry.bound.is_empty(), entry.line);
             self.bind_to_classes(&entry, std::slice::from_ref(class)).await?;
             let after = self.with_tables(|tables| tables.breakpoints.entries.get(&entry.id).cloned());
@@ -137,10 +137,10 @@ impl JavaSession {
     }
 
     async fn bind_to_classes(&self, entry: &JavaBreakpoint, classes: &[Arc<JavaClass>]) -> Result<(), RequestFailure> {
-        match &entry.kind {
+        match &entry.place {
             BreakpointPlace::Line { path, line, package } => {
                 let mut own = Vec::new();
-                for class in classes.iter().filter(|class| may_be_in(&entry.kind, &class.signature)) {
+                for class in classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)) {
                     let source = self.vm.source_file(class).await?;
                     let is_file = source.is_some_and(|source| path.file_name().is_some_and(|name| *name == *source));
                     let is_package = package.as_deref().is_none_or(|it| it == package_path(&class.signature));
@@ -150,7 +150,7 @@ impl JavaSession {
             }
             BreakpointPlace::ClassLine { line, .. } => {
                 let own: Vec<&Arc<JavaClass>> =
-                    classes.iter().filter(|class| may_be_in(&entry.kind, &class.signature)).collect();
+                    classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)).collect();
                 self.bind_line(entry, *line, &own).await
             }
             BreakpointPlace::Function(function) => {
@@ -329,7 +329,7 @@ fn may_be_in(place: &BreakpointPlace, signature: &str) -> bool {
 
 fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
     let verified = !entry.bound.is_empty();
-    let (source, line) = match &entry.kind {
+    let (source, line) = match &entry.place {
         BreakpointPlace::Line { path, line, .. } => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let path = Some(path.to_string_lossy().into_owned());
@@ -338,7 +338,7 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
         BreakpointPlace::ClassLine { line, .. } => (None, Some(i64::from(entry.line.unwrap_or(*line)))),
         _ => (None, None),
     };
-    let message = (!verified).then(|| match &entry.kind {
+    let message = (!verified).then(|| match &entry.place {
         BreakpointPlace::Line { .. } => "no loaded class has code there yet".to_owned(),
         BreakpointPlace::Function(function) => format!("no loaded class has a method {} yet", function.method),
         BreakpointPlace::Field { class, field, .. } => format!("no loaded class {class} has a field {field} yet"),

@@ -12,7 +12,7 @@ use tether_jdwp::commands::threads::ForceEarlyReturn;
 use tether_jdwp::values::{JdwpValue, TYPE_CLASS};
 
 use super::breakpoint_table::BreakpointPlace;
-use super::breakpoints::WantedStop;
+use super::breakpoints::WantedBreakpoint;
 use super::expression::Operand;
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
@@ -250,12 +250,15 @@ impl JavaSession {
     }
 
     /// The watchpoint with that id.
-    pub(crate) fn wanted_field(&self, it: &DataBreakpoint) -> WantedStop {
+    pub(crate) fn wanted_field(&self, it: &DataBreakpoint) -> WantedBreakpoint {
         let access = it.access_type.as_deref().unwrap_or("write");
         let (class, field) = class_and_field(&it.data_id).unwrap_or_default();
         let (reads, writes) = (access != "write", access != "read");
-        let kind = BreakpointPlace::Field { class, field, reads, writes };
-        WantedStop { kind, conditions: parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), None) }
+        let place = BreakpointPlace::Field { class, field, reads, writes };
+        WantedBreakpoint {
+            place,
+            conditions: parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), None),
+        }
     }
 
     /// What a thread has thrown.

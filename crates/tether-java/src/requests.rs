@@ -23,7 +23,7 @@ use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
-use super::breakpoints::{WantedStop, line_place};
+use super::breakpoints::{WantedBreakpoint, line_place};
 use super::session::{JavaSession, ValueContainer};
 use super::sources::package_of;
 use super::stop_conditions::parse_conditions;
@@ -175,8 +175,8 @@ impl DapRequests for JavaSession {
 
     async fn set_data_breakpoints(self: &Arc<Self>, wanted: Vec<DataBreakpoint>) -> Answer<Vec<DapBreakpoint>> {
         let wanted = wanted.iter().map(|it| self.wanted_field(it)).collect();
-        let is_data = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Field { .. });
-        self.replace_breakpoints(|entry| is_data(&entry.kind), wanted).await
+        let is_data = |place: &BreakpointPlace| matches!(place, BreakpointPlace::Field { .. });
+        self.replace_breakpoints(|entry| is_data(&entry.place), wanted).await
     }
 
     async fn data_breakpoint_info(
@@ -299,15 +299,15 @@ impl JavaSession {
         let path = Path::new(&path);
         self.sources.add_named_file(path);
         let package = package_of(path).await;
-        let wanted = arguments.breakpoints.iter().map(|it| WantedStop {
-            kind: line_place(path, it.line, package.clone()),
+        let wanted = arguments.breakpoints.iter().map(|it| WantedBreakpoint {
+            place: line_place(path, it.line, package.clone()),
             conditions: parse_conditions(
                 it.condition.as_deref(),
                 it.hit_condition.as_deref(),
                 it.log_message.as_deref(),
             ),
         });
-        self.replace_breakpoints(|entry| entry.kind.is_in_file(path), wanted.collect()).await
+        self.replace_breakpoints(|entry| entry.place.is_in_file(path), wanted.collect()).await
     }
 
     async fn replace_function_breakpoints(
@@ -318,14 +318,14 @@ impl JavaSession {
             let conditions =
                 parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), it.log_message.as_deref());
             match BreakpointPlace::parse_function(&it.name) {
-                Ok(kind) => WantedStop { kind, conditions },
+                Ok(place) => WantedBreakpoint { place, conditions },
                 Err(reason) => {
                     let function = FunctionName { class: None, method: String::new(), at_exit: false };
-                    WantedStop { kind: BreakpointPlace::Function(function), conditions: Err(reason) }
+                    WantedBreakpoint { place: BreakpointPlace::Function(function), conditions: Err(reason) }
                 }
             }
         });
-        self.replace_breakpoints(|entry| entry.kind.is_function(), wanted.collect()).await
+        self.replace_breakpoints(|entry| entry.place.is_function(), wanted.collect()).await
     }
 
     async fn set_exception_filters(&self, arguments: SetExceptionBreakpointsArguments) -> Result<(), RequestFailure> {

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
-use super::breakpoints::WantedStop;
+use super::breakpoints::WantedBreakpoint;
 use super::code_origin::CodeOrigin;
 use super::java_program::launch_program;
 use super::java_vm::JavaVm;
@@ -86,8 +86,8 @@ impl DapBackend for JavaBackend {
         let mut backend = connect_session(dap, opened, sources, launch_id).await?;
         wait_for_start(&backend.session, &mut backend.events).await?;
         if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
-            let kind = BreakpointPlace::Entry { class: class.clone() };
-            let wanted = WantedStop { kind, conditions: Ok(StopConditions::default()) };
+            let place = BreakpointPlace::Entry { class: class.clone() };
+            let wanted = WantedBreakpoint { place, conditions: Ok(StopConditions::default()) };
             let set = backend.session.replace_breakpoints(|_| false, vec![wanted]).await;
             set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
         }

@@ -242,7 +242,7 @@ impl JavaSession {
     ) -> Result<Option<ThreadStopReport>, RequestFailure> {
         let breakpoints = self.filter_reached(thread, reached).await;
         let Some(first) = breakpoints.first() else { return Ok(None) };
-        let kind = self.with_tables(|tables| tables.breakpoints.entries.get(first).map(|it| it.kind.clone()));
+        let kind = self.with_tables(|tables| tables.breakpoints.entries.get(first).map(|it| it.place.clone()));
         let reason = match kind {
             Some(BreakpointPlace::Entry { .. }) => {
                 self.remove_breakpoint(*first).await?;
@@ -285,7 +285,8 @@ impl JavaSession {
         let ReachedExit { breakpoint, location, value } = exit;
         let class = self.vm.class(location.class, location.type_tag).await?;
         let Some(method) = self.vm.method(&class, location.method).await? else { return Ok(None) };
-        let function = self.with_tables(|tables| tables.breakpoints.entries.get(&breakpoint).map(|it| it.kind.clone()));
+        let function =
+            self.with_tables(|tables| tables.breakpoints.entries.get(&breakpoint).map(|it| it.place.clone()));
         let Some(BreakpointPlace::Function(function @ FunctionName { .. })) = function else { return Ok(None) };
         if !function.is_method(&method.name, &class.name()) {
             return Ok(None);
