@@ -5,7 +5,7 @@
 
 use std::future::Future;
 
-use tether_base::error::Result;
+use tether_base::error::{Error, Result};
 use tether_dap::types::{DapCapabilities, Fields, OutputEvent};
 use tether_dap::{DapServer, IncomingRequest};
 use tokio::sync::mpsc;
@@ -64,6 +64,12 @@ pub trait DapBackend: Sized + Send {
     /// Ends a program that was attached to.
     fn terminate(&mut self) -> impl Future<Output = ()> + Send;
 
+    /// The error of a `launch` or an `attach` whose arguments are wrong.
+    fn usage_error(command: &str, cause: String) -> Error {
+        let doing = if command == "launch" { "launch" } else { "attach to" };
+        Error::usage(format!("cannot {doing} {}", Self::PROGRAM)).because(cause)
+    }
+
     /// A piece of the program's output as the client sees it; `None` hides it.
     fn shown_output(&self, output: OutputEvent) -> Option<OutputEvent> {
         Some(output)
@@ -72,7 +78,7 @@ pub trait DapBackend: Sized + Send {
 
 /// A backend that debugs a program.
 pub struct StartedBackend<B> {
-    /// It.
+    /// The backend itself.
     pub backend: B,
     /// The program, when it was launched.
     pub program: Option<LaunchedProgram>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use tether_base::error::{Error, Result};
+use tether_base::error::Result;
 use tether_dap::types::{
     AttachArguments, DapCapabilities, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent,
 };
@@ -125,12 +125,11 @@ async fn start_by<B: DapBackend>(
     request: &IncomingRequest,
     launch_id: &str,
 ) -> Result<StartedBackend<B>> {
+    let usage = |cause: String| B::usage_error(&request.command, cause);
     if request.command == "launch" {
-        let usage = |cause: String| Error::usage(format!("cannot launch {}", B::PROGRAM)).because(cause);
         let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
         B::launch(dap, &fields, launch_id).await
     } else {
-        let usage = |cause: String| Error::usage(format!("cannot attach to {}", B::PROGRAM)).because(cause);
         let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
         B::attach(dap, &fields, launch_id).await
     }

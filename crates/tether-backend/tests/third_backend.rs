@@ -32,17 +32,17 @@ struct LineProgram {
     /// The line that runs next, from 1.
     line: Mutex<i64>,
     /// Each says how far to run.
-    moves: mpsc::UnboundedSender<DapStepOrRun>,
+    moves: mpsc::UnboundedSender<LineMove>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum DapStepOrRun {
+enum LineMove {
     Run,
     OneLine,
 }
 
 impl LineProgram {
-    async fn run(self: Arc<Self>, mut moves: mpsc::UnboundedReceiver<DapStepOrRun>) {
+    async fn run(self: Arc<Self>, mut moves: mpsc::UnboundedReceiver<LineMove>) {
         while let Some(to) = moves.recv().await {
             let reason = loop {
                 let line = *lock(&self.line);
@@ -50,7 +50,7 @@ impl LineProgram {
                 let output = OutputEvent::new("stdout", format!("{text}\n"));
                 let _ = self.dap.send_event(&output).await;
                 *lock(&self.line) = line + 1;
-                if to == DapStepOrRun::OneLine {
+                if to == LineMove::OneLine {
                     break "step";
                 }
                 if lock(&self.breakpoints).contains(&(line + 1)) {
@@ -63,7 +63,7 @@ impl LineProgram {
         }
     }
 
-    fn go(&self, to: DapStepOrRun) -> Answer<()> {
+    fn go(&self, to: LineMove) -> Answer<()> {
         self.moves.send(to).map_err(|_| RequestFailure("the program has ended".to_owned()))
     }
 }
@@ -95,15 +95,15 @@ impl DapRequests for LineProgram {
     }
 
     async fn start_program(self: &Arc<Self>) -> Answer<()> {
-        self.go(DapStepOrRun::Run)
+        self.go(LineMove::Run)
     }
 
     async fn continue_thread(self: &Arc<Self>, _: i64) -> Answer<bool> {
-        self.go(DapStepOrRun::Run).map(|()| true)
+        self.go(LineMove::Run).map(|()| true)
     }
 
     async fn step(self: &Arc<Self>, _: i64, _: DapStep) -> Answer<()> {
-        self.go(DapStepOrRun::OneLine)
+        self.go(LineMove::OneLine)
     }
 
     async fn pause(self: &Arc<Self>, _: i64) -> Answer<()> {

@@ -2,7 +2,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `serve` | the backend: how a program is launched or attached to, its events and requests, how it is let go |
+//! | `java_backend` | the backend: how a program is launched or attached to, its events and requests, how it is let go |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
@@ -63,6 +63,7 @@ mod frames;
 #[cfg(test)]
 mod hostile_input;
 mod hot_swap;
+mod java_backend;
 mod java_program;
 mod java_vm;
 mod known_frames;
@@ -75,7 +76,6 @@ mod requests;
 mod resume;
 #[cfg(test)]
 mod scripted_vm;
-mod serve;
 mod session;
 mod signatures;
 #[cfg(test)]
@@ -91,4 +91,4 @@ mod thread_suspends;
 mod value_text;
 mod variables;
 
-pub use serve::serve_java;
+pub use java_backend::serve_java;

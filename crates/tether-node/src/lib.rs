@@ -6,7 +6,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `serve` | a DAP conversation, from `initialize` to its end |
+//! | `node_backend` | the backend: how a program is launched or attached to, its events and requests, how it is let go |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
@@ -66,6 +66,7 @@ mod launch_arguments;
 mod map_loading;
 mod map_size;
 mod module_announcements;
+mod node_backend;
 mod node_program;
 mod process_inspector;
 mod property_watches;
@@ -73,7 +74,6 @@ mod release;
 mod requests;
 mod resume;
 mod scripts;
-mod serve;
 mod session;
 mod slowed_functions;
 mod source_maps;
@@ -83,4 +83,4 @@ mod variables;
 mod watch_stops;
 mod web_files;
 
-pub use serve::serve_node;
+pub use node_backend::serve_node;

@@ -57,8 +57,7 @@ impl DapBackend for NodeBackend {
     }
 
     async fn launch(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<NodeBackend>> {
-        let usage = |cause: String| Error::usage("cannot launch a Node program").because(cause);
-        let launch = NodeLaunch::from_fields(fields).map_err(usage)?;
+        let launch = NodeLaunch::from_fields(fields).map_err(|cause| Self::usage_error("launch", cause))?;
         let binding = random_name();
         let LaunchedNode { debuggee, script, output, first, inspectors } =
             launch_program(&launch, launch_id, &binding).await?;
@@ -74,8 +73,7 @@ impl DapBackend for NodeBackend {
     }
 
     async fn attach(dap: &DapServer, fields: &Fields, _: &str) -> Result<StartedBackend<NodeBackend>> {
-        let usage = |cause: String| Error::usage("cannot attach to a Node program").because(cause);
-        let attach = NodeAttach::from_fields(fields).map_err(usage)?;
+        let attach = NodeAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
         let target = find_target(&attach).await?;
         let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
         let binding = random_name();

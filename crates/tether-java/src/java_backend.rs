@@ -72,8 +72,7 @@ impl DapBackend for JavaBackend {
     }
 
     async fn launch(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<JavaBackend>> {
-        let usage = |cause: String| Error::usage("cannot launch a Java program").because(cause);
-        let launch = JavaLaunch::from_fields(fields).map_err(usage)?;
+        let launch = JavaLaunch::from_fields(fields).map_err(|cause| Self::usage_error("launch", cause))?;
         // What is written from here on may not be what runs.
         let since = SystemTime::now();
         let (program, output, stream) = launch_program(&launch, launch_id).await?;
@@ -105,8 +104,7 @@ impl DapBackend for JavaBackend {
     }
 
     async fn attach(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<JavaBackend>> {
-        let usage = |cause: String| Error::usage("cannot attach to a Java program").because(cause);
-        let attach = JavaAttach::from_fields(fields).map_err(usage)?;
+        let attach = JavaAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
         let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
         let opened = open_attached(&attach.target, is_host_named).await?;
         let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
