@@ -25,6 +25,7 @@ use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{
     BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
 };
+use super::evaluation;
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
 use super::scripts::LoadedScript;
@@ -51,372 +52,366 @@ impl BreakpointChange {
     }
 }
 
-impl NodeSession {
-    /// Replaces the breakpoints that `is_replaced`; those that are wanted again stay as they are. An error instead of what
-    /// is wanted refuses it.
-    pub(crate) async fn replace_breakpoints(
-        self: &Arc<NodeSession>,
-        is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
-        wanted: Vec<Result<WantedBreakpoint, String>>,
-    ) -> Result<Vec<DapBreakpoint>, RequestFailure> {
-        let mut old: Vec<NodeBreakpoint> = self.with_breakpoints(|breakpoints| {
-            let mut old: Vec<NodeBreakpoint> = breakpoints.entries.values().cloned().collect();
-            old.retain(|entry| is_replaced(&entry.wanted.place));
-            old
-        });
-        let mut ids = Vec::new();
-        let mut added = Vec::new();
-        for one in wanted {
-            ids.push(match one {
-                Ok(one) => match old.iter().position(|entry| entry.wanted == one) {
-                    Some(kept) => Ok(old.swap_remove(kept).id),
-                    None => {
-                        let refused = self.find_syntax_error(&one).await;
-                        match refused {
-                            Some(refused) => Err(refused),
-                            None => {
-                                let id = self.with_breakpoints(|breakpoints| breakpoints.add(one));
-                                added.push(id);
-                                Ok(id)
-                            }
+/// Replaces the breakpoints that `is_replaced`; those that are wanted again stay as they are. An error instead of what
+/// is wanted refuses it.
+pub(crate) async fn replace_breakpoints(
+    session: &Arc<NodeSession>,
+    is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
+    wanted: Vec<Result<WantedBreakpoint, String>>,
+) -> Result<Vec<DapBreakpoint>, RequestFailure> {
+    let mut old: Vec<NodeBreakpoint> = session.with_breakpoints(|breakpoints| {
+        let mut old: Vec<NodeBreakpoint> = breakpoints.entries.values().cloned().collect();
+        old.retain(|entry| is_replaced(&entry.wanted.place));
+        old
+    });
+    let mut ids = Vec::new();
+    let mut added = Vec::new();
+    for one in wanted {
+        ids.push(match one {
+            Ok(one) => match old.iter().position(|entry| entry.wanted == one) {
+                Some(kept) => Ok(old.swap_remove(kept).id),
+                None => {
+                    let refused = find_syntax_error(session, &one).await;
+                    match refused {
+                        Some(refused) => Err(refused),
+                        None => {
+                            let id = session.with_breakpoints(|breakpoints| breakpoints.add(one));
+                            added.push(id);
+                            Ok(id)
                         }
                     }
-                },
-                Err(refused) => Err(refused),
-            });
-        }
-        self.with_breakpoints(|breakpoints| old.iter().for_each(|entry| drop(breakpoints.entries.remove(&entry.id))));
-        self.apply_change(BreakpointChange { removed: old, added, is_answered: AtomicBool::new(false) }).await;
-        Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
-    }
-
-    /// Has all isolates take up a change, within [`LANES_TIMEOUT`]; one that answers later reports what it has bound.
-    async fn apply_change(self: &Arc<NodeSession>, change: BreakpointChange) {
-        let change = Arc::new(change);
-        let isolates = self.isolates().into_iter().filter(|isolate| !isolate.is_unprepared());
-        let binding = isolates.map(|isolate| {
-            let (session, own, change) = (Arc::clone(self), Arc::clone(&isolate), Arc::clone(&change));
-            isolate.lane.request(async move { session.apply_in_isolate(&own, &change).await })
+                }
+            },
+            Err(refused) => Err(refused),
         });
-        let mut binding = pin!(wait_for_all(binding));
-        let mut bound = timeout(PROMPT_TIMEOUT, &mut binding).await.ok();
-        // One that is busy delays no answer where another one has bound them all.
-        if bound.is_none() && !self.with_breakpoints(|breakpoints| change.is_bound_in(breakpoints)) {
-            bound = Some(binding.await);
-        }
-        change.is_answered.store(true, Ordering::Release);
-        if bound.flatten().is_none() {
-            let late = format!("a thread has not answered within {LANES_TIMEOUT:?}: it is set there once it does");
-            self.with_breakpoints(|breakpoints| {
-                for id in &change.added {
-                    if let Some(entry) = breakpoints.entries.get_mut(id) {
-                        entry.message.get_or_insert_with(|| late.clone());
-                    }
+    }
+    session.with_breakpoints(|breakpoints| old.iter().for_each(|entry| drop(breakpoints.entries.remove(&entry.id))));
+    apply_change(session, BreakpointChange { removed: old, added, is_answered: AtomicBool::new(false) }).await;
+    Ok(ids.into_iter().map(|id| report_breakpoint(session, id)).collect())
+}
+
+/// Has all isolates take up a change, within [`LANES_TIMEOUT`]; one that answers later reports what it has bound.
+async fn apply_change(session: &Arc<NodeSession>, change: BreakpointChange) {
+    let change = Arc::new(change);
+    let isolates = session.isolates().into_iter().filter(|isolate| !isolate.is_unprepared());
+    let binding = isolates.map(|isolate| {
+        let (session, own, change) = (Arc::clone(session), Arc::clone(&isolate), Arc::clone(&change));
+        isolate.lane.request(async move { apply_in_isolate(&session, &own, &change).await })
+    });
+    let mut binding = pin!(wait_for_all(binding));
+    let mut bound = timeout(PROMPT_TIMEOUT, &mut binding).await.ok();
+    // One that is busy delays no answer where another one has bound them all.
+    if bound.is_none() && !session.with_breakpoints(|breakpoints| change.is_bound_in(breakpoints)) {
+        bound = Some(binding.await);
+    }
+    change.is_answered.store(true, Ordering::Release);
+    if bound.flatten().is_none() {
+        let late = format!("a thread has not answered within {LANES_TIMEOUT:?}: it is set there once it does");
+        session.with_breakpoints(|breakpoints| {
+            for id in &change.added {
+                if let Some(entry) = breakpoints.entries.get_mut(id) {
+                    entry.message.get_or_insert_with(|| late.clone());
                 }
-            });
-        }
-    }
-
-    async fn apply_in_isolate(&self, isolate: &Isolate, change: &BreakpointChange) {
-        // First, since the engine has one breakpoint at each place.
-        for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
-            remove_bound(isolate, bound).await;
-        }
-        for id in &change.added {
-            self.bind(isolate, *id).await;
-            if change.is_answered.load(Ordering::Acquire) {
-                self.report_change(*id, None).await;
             }
-        }
-    }
-
-    fn report_breakpoint(&self, id: Result<i64, String>) -> DapBreakpoint {
-        match id {
-            Ok(id) => self.with_breakpoints(|breakpoints| {
-                breakpoints.entries.get(&id).map(NodeBreakpoint::describe).unwrap_or_default()
-            }),
-            Err(reason) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
-        }
-    }
-
-    /// Why a condition is no JavaScript; the engine would take it as false.
-    async fn find_syntax_error(&self, wanted: &WantedBreakpoint) -> Option<String> {
-        let condition = wanted.condition.as_deref()?;
-        let isolate = self.isolates().into_iter().next()?;
-        // Compiles it, and does not run it.
-        let evaluate = EvaluateInGlobalScope {
-            expression: format!("(function(){{if({condition}\n);}})"),
-            ..EvaluateInGlobalScope::default()
-        };
-        let text = isolate.call_within(&evaluate, COMPILE_TIMEOUT).await.ok()?.exception_details?.text();
-        let error = text.lines().next().unwrap_or_default().to_owned();
-        let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
-        let failure = ConditionFailure {
-            condition: condition.to_owned(),
-            reason: error.clone(),
-            is_lasting: true,
-            ..ConditionFailure::default()
-        };
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&OutputEvent::new("stderr", said).with_condition_failure(&failure)).await;
-        Some(format!("the condition `{condition}` is not an expression: {error}"))
-    }
-
-    /// Binds all breakpoints in an isolate that has just been connected, and reports those that are bound now.
-    pub(crate) async fn bind_all(&self, isolate: &Isolate) {
-        let places = |entry: &NodeBreakpoint| (entry.id, entry.place);
-        let all: Vec<_> = self.with_breakpoints(|breakpoints| breakpoints.entries.values().map(places).collect());
-        let binding = all.iter().map(|(id, _)| self.bind(isolate, *id));
-        futures_util::future::join_all(binding).await;
-        for (id, before) in all {
-            self.report_change(id, before).await;
-        }
-    }
-
-    /// The isolate shows another document: its scripts are gone, and so are the breakpoints that were bound in them.
-    pub(crate) async fn forget_scripts(&self, isolate: &Isolate) {
-        isolate.with_state(|state| {
-            state.scripts.clear();
-            (state.map_bytes, state.map_entries) = (0, 0);
         });
-        let forgotten = self.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
-        for id in forgotten.retired {
-            self.bind(isolate, id).await;
-        }
-        for (id, before) in forgotten.unbound {
-            self.report_change(id, Some(before)).await;
-        }
     }
+}
 
-    async fn bind(&self, isolate: &Isolate, id: i64) {
-        let entry = self.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
-        let Some(entry) = entry else { return };
-        let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_unmapped());
-        match &entry.wanted.place {
-            NodeBreakpointPlace::Line { path, file, line, column } => {
-                let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
-                let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
-                for script in scripts.iter().filter(|script| !entry.is_in_script(isolate.id, script)) {
-                    self.bind_in_script(isolate, &entry, script).await;
-                }
-                if !is_bound && !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
-                    self.bind_by_url(isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
-                }
-            }
-            _ if is_bound => {}
-            NodeBreakpointPlace::Entry(file) => self.bind_by_url(isolate, &entry, [file, file], (0, 0)).await,
-            NodeBreakpointPlace::Function(name) => self.bind_function(isolate, &entry, name).await,
+async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &BreakpointChange) {
+    // First, since the engine has one breakpoint at each place.
+    for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
+        remove_bound(isolate, bound).await;
+    }
+    for id in &change.added {
+        bind(session, isolate, *id).await;
+        if change.is_answered.load(Ordering::Acquire) {
+            report_change(session, *id, None).await;
         }
     }
+}
 
-    fn condition_of(&self, entry: &NodeBreakpoint) -> Option<String> {
-        let WantedBreakpoint { condition, log_message, .. } = &entry.wanted;
-        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding).ok().flatten()
+fn report_breakpoint(session: &NodeSession, id: Result<i64, String>) -> DapBreakpoint {
+    match id {
+        Ok(id) => session.with_breakpoints(|breakpoints| {
+            breakpoints.entries.get(&id).map(NodeBreakpoint::describe).unwrap_or_default()
+        }),
+        Err(reason) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
     }
+}
 
-    /// A script with a map is about to be compiled: binds the breakpoints of its sources by its URL, at the places that were
-    /// made of them.
-    pub(crate) async fn bind_ahead(&self, isolate: &Isolate, script: &Path, map: &ScriptMap) {
-        for entry in self.breakpoints_in_sources(map) {
-            let NodeBreakpointPlace::Line { file, line, column, .. } = &entry.wanted.place else { continue };
-            if file == script {
-                self.retire_url(isolate, &entry).await;
+/// Why a condition is no JavaScript; the engine would take it as false.
+async fn find_syntax_error(session: &NodeSession, wanted: &WantedBreakpoint) -> Option<String> {
+    let condition = wanted.condition.as_deref()?;
+    let isolate = session.isolates().into_iter().next()?;
+    // Compiles it, and does not run it.
+    let evaluate = EvaluateInGlobalScope {
+        expression: format!("(function(){{if({condition}\n);}})"),
+        ..EvaluateInGlobalScope::default()
+    };
+    let text = isolate.call_within(&evaluate, COMPILE_TIMEOUT).await.ok()?.exception_details?.text();
+    let error = text.lines().next().unwrap_or_default().to_owned();
+    let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
+    let failure = ConditionFailure {
+        condition: condition.to_owned(),
+        reason: error.clone(),
+        is_lasting: true,
+        ..ConditionFailure::default()
+    };
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&OutputEvent::new("stderr", said).with_condition_failure(&failure)).await;
+    Some(format!("the condition `{condition}` is not an expression: {error}"))
+}
+
+/// Binds all breakpoints in an isolate that has just been connected, and reports those that are bound now.
+pub(crate) async fn bind_all(session: &NodeSession, isolate: &Isolate) {
+    let places = |entry: &NodeBreakpoint| (entry.id, entry.place);
+    let all: Vec<_> = session.with_breakpoints(|breakpoints| breakpoints.entries.values().map(places).collect());
+    let binding = all.iter().map(|(id, _)| bind(session, isolate, *id));
+    futures_util::future::join_all(binding).await;
+    for (id, before) in all {
+        report_change(session, id, before).await;
+    }
+}
+
+/// The isolate shows another document: its scripts are gone, and so are the breakpoints that were bound in them.
+pub(crate) async fn forget_scripts(session: &NodeSession, isolate: &Isolate) {
+    isolate.with_state(|state| {
+        state.scripts.clear();
+        (state.map_bytes, state.map_entries) = (0, 0);
+    });
+    let forgotten = session.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
+    for id in forgotten.retired {
+        bind(session, isolate, id).await;
+    }
+    for (id, before) in forgotten.unbound {
+        report_change(session, id, Some(before)).await;
+    }
+}
+
+async fn bind(session: &NodeSession, isolate: &Isolate, id: i64) {
+    let entry = session.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
+    let Some(entry) = entry else { return };
+    let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_unmapped());
+    match &entry.wanted.place {
+        NodeBreakpointPlace::Line { path, file, line, column } => {
+            let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
+            let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
+            for script in scripts.iter().filter(|script| !entry.is_in_script(isolate.id, script)) {
+                bind_in_script(session, isolate, &entry, script).await;
             }
-            let (Some((line_number, column_number)), Ok(url)) =
-                (map.generated_place(file, *line, column.unwrap_or(0)), url::Url::from_file_path(script))
-            else {
-                continue;
-            };
-            let condition = self.condition_of(&entry);
-            let set =
-                SetBreakpointByUrl { url: Some(url.into()), url_regex: None, line_number, column_number, condition };
-            if let Ok(result) = isolate.call(&set).await {
-                let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-                let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
-                self.record_bound(isolate, entry.id, bound, (None, NOT_LOADED)).await;
+            if !is_bound && !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
+                bind_by_url(session, isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
             }
         }
+        _ if is_bound => {}
+        NodeBreakpointPlace::Entry(file) => bind_by_url(session, isolate, &entry, [file, file], (0, 0)).await,
+        NodeBreakpointPlace::Function(name) => bind_function(session, isolate, &entry, name).await,
     }
+}
 
-    fn breakpoints_in_sources(&self, map: &ScriptMap) -> Vec<NodeBreakpoint> {
-        let is_in = |entry: &&NodeBreakpoint| entry.file().is_some_and(|file| map.has_source(file));
-        self.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_in).cloned().collect())
-    }
+fn condition_of(session: &NodeSession, entry: &NodeBreakpoint) -> Option<String> {
+    let WantedBreakpoint { condition, log_message, .. } = &entry.wanted;
+    engine_condition(condition.as_deref(), log_message.as_deref(), &session.binding).ok().flatten()
+}
 
-    /// `names`: the file as the client has it, and without links.
-    async fn bind_by_url(
-        &self,
-        isolate: &Isolate,
-        entry: &NodeBreakpoint,
-        names: [&Path; 2],
-        (line_number, column_number): (i64, i64),
-    ) {
-        let file = names[1];
-        let url = if isolate.is_web() { None } else { url::Url::from_file_path(file).ok().map(String::from) };
-        let url_regex = isolate.is_web().then(|| self.maps.url_pattern(&names));
-        let condition = self.condition_of(entry);
-        let set = SetBreakpointByUrl { url, url_regex, line_number, column_number, condition };
-        let result = match isolate.call(&set).await {
-            Ok(result) => result,
-            Err(error) => return self.refuse(entry.id, RequestFailure::from(error).0),
-        };
-        let is_loaded =
-            !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
-        let place = result.locations.first().map(|at| (at.line_number, at.column_number));
-        let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-        let message = if is_loaded { NO_CODE } else { NOT_LOADED };
-        self.record_bound(isolate, entry.id, bound, (place, message)).await;
-    }
-
-    /// Binds the breakpoints of the sources that a script was made of, and reports those that are bound now. Where the
-    /// script has the path of its own source, as with compilers in memory, lines by URL would be those of the compiled text.
-    pub(crate) async fn bind_mapped(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
-        let Some(map) = script.map() else { return };
-        for entry in self.breakpoints_in_sources(map) {
-            if !entry.is_in_script(isolate.id, script) {
-                let before = entry.place;
-                self.bind_in_script(isolate, &entry, script).await;
-                self.report_change(entry.id, before).await;
-            }
-            // After that: not every script waits for us, and the line by the URL may be the right one.
-            if script.is_own_source() && entry.file() == script.path.as_deref() {
-                self.retire_url(isolate, &entry).await;
-            }
+/// A script with a map is about to be compiled: binds the breakpoints of its sources by its URL, at the places that were
+/// made of them.
+pub(crate) async fn bind_ahead(session: &NodeSession, isolate: &Isolate, script: &Path, map: &ScriptMap) {
+    for entry in breakpoints_in_sources(session, map) {
+        let NodeBreakpointPlace::Line { file, line, column, .. } = &entry.wanted.place else { continue };
+        if file == script {
+            retire_url(session, isolate, &entry).await;
         }
-    }
-
-    async fn bind_in_script(&self, isolate: &Isolate, entry: &NodeBreakpoint, script: &LoadedScript) {
-        let (NodeBreakpointPlace::Line { file, line, column, .. }, Some(map)) = (&entry.wanted.place, script.map())
+        let (Some((line_number, column_number)), Ok(url)) =
+            (map.generated_place(file, *line, column.unwrap_or(0)), url::Url::from_file_path(script))
         else {
-            return;
+            continue;
         };
-        let Some((line_number, column_number)) = map.generated_place(file, *line, column.unwrap_or(0)) else {
-            return self.refuse(entry.id, NO_CODE.to_owned());
-        };
-        let location = ScriptLocation { script_id: script.id.clone(), line_number, column_number };
-        let set = SetScriptBreakpoint { location, condition: self.condition_of(entry) };
-        match isolate.call(&set).await {
-            Ok(result) => {
-                let at = &result.actual_location;
-                let original = map.original_place(at.line_number, at.column_number);
-                let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
-                let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-                let bound = BoundBreakpoint { script: Some(script.id.clone()), ..own };
-                self.record_bound(isolate, entry.id, bound, (Some(place), NO_CODE)).await;
-            }
-            Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
+        let condition = condition_of(session, &entry);
+        let set = SetBreakpointByUrl { url: Some(url.into()), url_regex: None, line_number, column_number, condition };
+        if let Ok(result) = isolate.call(&set).await {
+            let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+            let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
+            record_bound(session, isolate, entry.id, bound, (None, NOT_LOADED)).await;
         }
     }
+}
 
-    /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
-    async fn bind_function(&self, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
-        let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
-        let found = self.evaluate_value(isolate, top.as_ref(), &format!("({name})")).await;
-        let function = found.ok().filter(|it| it.kind == "function");
-        let Some(object_id) = function.and_then(|function| function.object_id) else {
-            let reason =
-                format!("no function `{name}` is in reach: it is looked for in the global scope, and at each stop");
-            return self.refuse(entry.id, reason);
-        };
-        match isolate.call(&SetCallBreakpoint { object_id, condition: self.condition_of(entry) }).await {
-            Ok(result) => {
-                let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-                self.record_bound(isolate, entry.id, bound, (Some((0, 0)), NO_CODE)).await;
-            }
-            Err(error) => self.refuse(entry.id, RequestFailure::from(error).0),
-        }
-    }
+fn breakpoints_in_sources(session: &NodeSession, map: &ScriptMap) -> Vec<NodeBreakpoint> {
+    let is_in = |entry: &&NodeBreakpoint| entry.file().is_some_and(|file| map.has_source(file));
+    session.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_in).cloned().collect())
+}
 
-    /// Binds the functions that were not there before, and reports those that are bound now.
-    pub(crate) async fn rebind_functions(&self, isolate: &Isolate) {
-        let is_unbound = |entry: &&NodeBreakpoint| {
-            matches!(entry.wanted.place, NodeBreakpointPlace::Function(_)) && entry.place.is_none()
-        };
-        let unbound: Vec<i64> = self.with_breakpoints(|breakpoints| {
-            breakpoints.entries.values().filter(is_unbound).map(|entry| entry.id).collect()
-        });
-        for id in unbound {
-            self.bind(isolate, id).await;
-            self.report_change(id, None).await;
-        }
-    }
+/// `names`: the file as the client has it, and without links.
+async fn bind_by_url(
+    session: &NodeSession,
+    isolate: &Isolate,
+    entry: &NodeBreakpoint,
+    names: [&Path; 2],
+    (line_number, column_number): (i64, i64),
+) {
+    let file = names[1];
+    let url = if isolate.is_web() { None } else { url::Url::from_file_path(file).ok().map(String::from) };
+    let url_regex = isolate.is_web().then(|| session.maps.url_pattern(&names));
+    let condition = condition_of(session, entry);
+    let set = SetBreakpointByUrl { url, url_regex, line_number, column_number, condition };
+    let result = match isolate.call(&set).await {
+        Ok(result) => result,
+        Err(error) => return refuse(session, entry.id, RequestFailure::from(error).0),
+    };
+    let is_loaded = !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
+    let place = result.locations.first().map(|at| (at.line_number, at.column_number));
+    let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+    let message = if is_loaded { NO_CODE } else { NOT_LOADED };
+    record_bound(session, isolate, entry.id, bound, (place, message)).await;
+}
 
-    fn refuse(&self, id: i64, reason: String) {
-        self.with_breakpoints(|breakpoints| {
-            if let Some(entry) = breakpoints.entries.get_mut(&id) {
-                entry.message = Some(reason);
-            }
-        });
-    }
-
-    /// Records that a breakpoint is bound; takes it away again if the client has removed it meanwhile.
-    async fn record_bound(
-        &self,
-        isolate: &Isolate,
-        id: i64,
-        bound: BoundBreakpoint,
-        (place, message): (Option<(i64, i64)>, &str),
-    ) {
-        let is_wanted = self.with_breakpoints(|breakpoints| {
-            let entry = breakpoints.entries.get_mut(&id)?;
-            entry.bound.push(bound.clone());
-            entry.place = place.or(entry.place);
-            entry.message = Some(message.to_owned());
-            Some(())
-        });
-        if is_wanted.is_none() {
-            remove_bound(isolate, &bound).await;
-        }
-    }
-
-    /// The program may have reached it already: it stays known.
-    async fn retire_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
-        let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_unmapped();
-        let retired: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
-            let bound =
-                breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();
-            let retire = |bound: &mut BoundBreakpoint| {
-                bound.is_retired = true;
-                bound.clone()
-            };
-            bound.filter(is_meant).map(retire).collect()
-        });
-        for bound in retired {
-            remove_bound(isolate, &bound).await;
-        }
-    }
-
-    /// A script was parsed that a breakpoint by URL is in.
-    pub(crate) async fn handle_resolved(&self, isolate: &Isolate, resolved: &BreakpointResolved) {
-        let at = &resolved.location;
-        let script = self.script(isolate.id, &at.script_id);
-        let original = script.and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
-        let found = self.with_breakpoints(|breakpoints| {
-            let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
+/// Binds the breakpoints of the sources that a script was made of, and reports those that are bound now. Where the
+/// script has the path of its own source, as with compilers in memory, lines by URL would be those of the compiled text.
+pub(crate) async fn bind_mapped(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) {
+    let Some(map) = script.map() else { return };
+    for entry in breakpoints_in_sources(session, map) {
+        if !entry.is_in_script(isolate.id, script) {
             let before = entry.place;
-            let own = (at.line_number, at.column_number);
-            entry.place = match (bound.is_retired, bound.made_in) {
-                (true, _) => entry.place,
-                (false, Some(_)) => Some(original.map_or(own, |original| (original.line, original.column))),
-                (false, None) => Some(own),
-            };
-            Some((entry.id, before))
-        });
-        if let Some((id, before)) = found {
-            self.report_change(id, before).await;
+            bind_in_script(session, isolate, &entry, script).await;
+            report_change(session, entry.id, before).await;
+        }
+        // After that: not every script waits for us, and the line by the URL may be the right one.
+        if script.is_own_source() && entry.file() == script.path.as_deref() {
+            retire_url(session, isolate, &entry).await;
         }
     }
+}
 
-    async fn report_change(&self, id: i64, before: Option<(i64, i64)>) {
-        let changed = self.with_breakpoints(|breakpoints| {
-            let entry = breakpoints.entries.get(&id)?;
-            let is_shown = !matches!(entry.wanted.place, NodeBreakpointPlace::Entry(_));
-            (is_shown && entry.place != before).then(|| entry.describe())
-        });
-        if let Some(breakpoint) = changed {
-            // Fails when the client has gone, which ends the session.
-            let _ = self.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
+async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint, script: &LoadedScript) {
+    let (NodeBreakpointPlace::Line { file, line, column, .. }, Some(map)) = (&entry.wanted.place, script.map()) else {
+        return;
+    };
+    let Some((line_number, column_number)) = map.generated_place(file, *line, column.unwrap_or(0)) else {
+        return refuse(session, entry.id, NO_CODE.to_owned());
+    };
+    let location = ScriptLocation { script_id: script.id.clone(), line_number, column_number };
+    let set = SetScriptBreakpoint { location, condition: condition_of(session, entry) };
+    match isolate.call(&set).await {
+        Ok(result) => {
+            let at = &result.actual_location;
+            let original = map.original_place(at.line_number, at.column_number);
+            let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
+            let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+            let bound = BoundBreakpoint { script: Some(script.id.clone()), ..own };
+            record_bound(session, isolate, entry.id, bound, (Some(place), NO_CODE)).await;
         }
+        Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
+    }
+}
+
+/// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
+async fn bind_function(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
+    let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
+    let found = evaluation::evaluate_value(session, isolate, top.as_ref(), &format!("({name})")).await;
+    let function = found.ok().filter(|it| it.kind == "function");
+    let Some(object_id) = function.and_then(|function| function.object_id) else {
+        let reason =
+            format!("no function `{name}` is in reach: it is looked for in the global scope, and at each stop");
+        return refuse(session, entry.id, reason);
+    };
+    match isolate.call(&SetCallBreakpoint { object_id, condition: condition_of(session, entry) }).await {
+        Ok(result) => {
+            let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+            record_bound(session, isolate, entry.id, bound, (Some((0, 0)), NO_CODE)).await;
+        }
+        Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
+    }
+}
+
+/// Binds the functions that were not there before, and reports those that are bound now.
+pub(crate) async fn rebind_functions(session: &NodeSession, isolate: &Isolate) {
+    let is_unbound = |entry: &&NodeBreakpoint| {
+        matches!(entry.wanted.place, NodeBreakpointPlace::Function(_)) && entry.place.is_none()
+    };
+    let unbound: Vec<i64> = session.with_breakpoints(|breakpoints| {
+        breakpoints.entries.values().filter(is_unbound).map(|entry| entry.id).collect()
+    });
+    for id in unbound {
+        bind(session, isolate, id).await;
+        report_change(session, id, None).await;
+    }
+}
+
+fn refuse(session: &NodeSession, id: i64, reason: String) {
+    session.with_breakpoints(|breakpoints| {
+        if let Some(entry) = breakpoints.entries.get_mut(&id) {
+            entry.message = Some(reason);
+        }
+    });
+}
+
+/// Records that a breakpoint is bound; takes it away again if the client has removed it meanwhile.
+async fn record_bound(
+    session: &NodeSession,
+    isolate: &Isolate,
+    id: i64,
+    bound: BoundBreakpoint,
+    (place, message): (Option<(i64, i64)>, &str),
+) {
+    let is_wanted = session.with_breakpoints(|breakpoints| {
+        let entry = breakpoints.entries.get_mut(&id)?;
+        entry.bound.push(bound.clone());
+        entry.place = place.or(entry.place);
+        entry.message = Some(message.to_owned());
+        Some(())
+    });
+    if is_wanted.is_none() {
+        remove_bound(isolate, &bound).await;
+    }
+}
+
+/// The program may have reached it already: it stays known.
+async fn retire_url(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint) {
+    let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_unmapped();
+    let retired: Vec<BoundBreakpoint> = session.with_breakpoints(|breakpoints| {
+        let bound = breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();
+        let retire = |bound: &mut BoundBreakpoint| {
+            bound.is_retired = true;
+            bound.clone()
+        };
+        bound.filter(is_meant).map(retire).collect()
+    });
+    for bound in retired {
+        remove_bound(isolate, &bound).await;
+    }
+}
+
+/// A script was parsed that a breakpoint by URL is in.
+pub(crate) async fn handle_resolved(session: &NodeSession, isolate: &Isolate, resolved: &BreakpointResolved) {
+    let at = &resolved.location;
+    let script = session.script(isolate.id, &at.script_id);
+    let original = script.and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
+    let found = session.with_breakpoints(|breakpoints| {
+        let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
+        let before = entry.place;
+        let own = (at.line_number, at.column_number);
+        entry.place = match (bound.is_retired, bound.made_in) {
+            (true, _) => entry.place,
+            (false, Some(_)) => Some(original.map_or(own, |original| (original.line, original.column))),
+            (false, None) => Some(own),
+        };
+        Some((entry.id, before))
+    });
+    if let Some((id, before)) = found {
+        report_change(session, id, before).await;
+    }
+}
+
+async fn report_change(session: &NodeSession, id: i64, before: Option<(i64, i64)>) {
+    let changed = session.with_breakpoints(|breakpoints| {
+        let entry = breakpoints.entries.get(&id)?;
+        let is_shown = !matches!(entry.wanted.place, NodeBreakpointPlace::Entry(_));
+        (is_shown && entry.place != before).then(|| entry.describe())
+    });
+    if let Some(breakpoint) = changed {
+        // Fails when the client has gone, which ends the session.
+        let _ = session.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
     }
 }
 

@@ -11,6 +11,7 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
 
 use super::completed_expression::{CompletedExpression, parse_completed};
+use super::evaluation;
 use super::isolate::Isolate;
 use super::session::NodeSession;
 
@@ -34,73 +35,76 @@ const LIST_PROPERTIES: &str = "(function(value,lower,upper,most,reads){const ite
     items.push([key,typeof found?.value==='function'?1:0])}}\
     return JSON.stringify(items)})";
 
-impl NodeSession {
-    /// What the text before a position may go on with.
-    pub(crate) async fn complete_text(
-        &self,
-        arguments: CompletionsArguments,
-    ) -> Result<CompletionsResponse, RequestFailure> {
-        let before = text_before(&arguments.text, arguments.line, arguments.column);
-        let Some(CompletedExpression { receiver, begun }) = parse_completed(&before) else {
-            return Ok(CompletionsResponse::default());
-        };
-        let (isolate, frame) = self.find_place(arguments.frame_id)?;
-        let mut items = match receiver {
-            Some(receiver) => self.list_members(&isolate, frame.as_ref(), receiver, begun).await,
-            None => {
-                let mut names = match &frame {
-                    Some(frame) => list_scope_names(&isolate, frame).await?,
-                    None => list_lexical_names(&isolate).await,
-                };
-                names.extend(self.list_globals(&isolate, frame.as_ref(), begun).await);
-                names
-            }
-        };
-        let mut known = HashSet::new();
-        items.retain(|item| is_identifier(&item.label) && known.insert(item.label.clone()));
-        Ok(offer_items(items, begun, arguments.column))
-    }
-
-    /// The properties of an expression's value. None of one that has effects, or no value.
-    async fn list_members(
-        &self,
-        isolate: &Isolate,
-        frame: Option<&PausedFrame>,
-        receiver: &str,
-        begun: &str,
-    ) -> Vec<CompletionItem> {
-        let found = self.list_properties(isolate, frame, receiver, begun).await;
-        found.into_iter().map(|(name, kind)| item(name, if kind == 1 { "method" } else { "property" })).collect()
-    }
-
-    async fn list_globals(&self, isolate: &Isolate, frame: Option<&PausedFrame>, begun: &str) -> Vec<CompletionItem> {
-        let found = self.list_properties(isolate, frame, "globalThis", begun).await;
-        let kind = |name: &str, kind: u8| match kind {
-            1 if name.starts_with(char::is_uppercase) => "class",
-            1 => "function",
-            _ => "variable",
-        };
-        found.into_iter().map(|(name, is_function)| item(name.clone(), kind(&name, is_function))).collect()
-    }
-
-    async fn list_properties(
-        &self,
-        isolate: &Isolate,
-        frame: Option<&PausedFrame>,
-        receiver: &str,
-        begun: &str,
-    ) -> Vec<(String, u8)> {
-        let [lower, upper] = [begun.to_lowercase(), begun.to_uppercase()].map(|name| serde_json::json!(name));
-        for reads in [true, false] {
-            let expression = format!("{LIST_PROPERTIES}(\n{receiver}\n,{lower},{upper},{MAX_PROPERTIES},{reads})");
-            let listed = self.evaluate_without_effect(isolate, frame, &expression).await.ok();
-            let text = listed.and_then(|listed| listed.value?.as_str().map(str::to_owned));
-            if let Some(found) = text.and_then(|text| serde_json::from_str(&text).ok()) {
-                return found;
-            }
+/// What the text before a position may go on with.
+pub(crate) async fn completions(
+    session: &NodeSession,
+    arguments: CompletionsArguments,
+) -> Result<CompletionsResponse, RequestFailure> {
+    let before = text_before(&arguments.text, arguments.line, arguments.column);
+    let Some(CompletedExpression { receiver, begun }) = parse_completed(&before) else {
+        return Ok(CompletionsResponse::default());
+    };
+    let (isolate, frame) = evaluation::find_place(session, arguments.frame_id)?;
+    let mut items = match receiver {
+        Some(receiver) => list_members(session, &isolate, frame.as_ref(), receiver, begun).await,
+        None => {
+            let mut names = match &frame {
+                Some(frame) => list_scope_names(&isolate, frame).await?,
+                None => list_lexical_names(&isolate).await,
+            };
+            names.extend(list_globals(session, &isolate, frame.as_ref(), begun).await);
+            names
         }
-        Vec::new()
+    };
+    let mut known = HashSet::new();
+    items.retain(|item| is_identifier(&item.label) && known.insert(item.label.clone()));
+    Ok(offer_items(items, begun, arguments.column))
+}
+
+/// The properties of an expression's value. None of one that has effects, or no value.
+async fn list_members(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    receiver: &str,
+    begun: &str,
+) -> Vec<CompletionItem> {
+    let found = list_properties(session, isolate, frame, receiver, begun).await;
+    found.into_iter().map(|(name, kind)| item(name, if kind == 1 { "method" } else { "property" })).collect()
+}
+
+async fn list_globals(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    begun: &str,
+) -> Vec<CompletionItem> {
+    let found = list_properties(session, isolate, frame, "globalThis", begun).await;
+    let kind = |name: &str, kind: u8| match kind {
+        1 if name.starts_with(char::is_uppercase) => "class",
+        1 => "function",
+        _ => "variable",
+    };
+    found.into_iter().map(|(name, is_function)| item(name.clone(), kind(&name, is_function))).collect()
+}
+
+async fn list_properties(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    receiver: &str,
+    begun: &str,
+) -> Vec<(String, u8)> {
+    let [lower, upper] = [begun.to_lowercase(), begun.to_uppercase()].map(|name| serde_json::json!(name));
+    for reads in [true, false] {
+        let expression = format!("{LIST_PROPERTIES}(\n{receiver}\n,{lower},{upper},{MAX_PROPERTIES},{reads})");
+        let listed = evaluation::evaluate_without_effect(session, isolate, frame, &expression).await.ok();
+        let text = listed.and_then(|listed| listed.value?.as_str().map(str::to_owned));
+        if let Some(found) = text.and_then(|text| serde_json::from_str(&text).ok()) {
+            return found;
+        }
     }
+    Vec::new()
 }
 
 /// The variables of a frame, the innermost first; the engine reads them. Errors: the isolate has ended.

@@ -17,6 +17,7 @@ use tether_cdp::{CdpError, CdpSession, open_connection_with_handler};
 use tether_dap::types::ThreadEvent;
 use tether_process::foreign_listener;
 
+use super::breakpoints;
 use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::isolate_host::IsolateHost;
@@ -54,214 +55,208 @@ pub(crate) struct InspectorAddress {
     pub is_launched: bool,
 }
 
-impl NodeSession {
-    /// Connects to the inspector of a process or page. Errors: it cannot be connected to, it is another user's, or it answers
-    /// otherwise than an inspector.
-    pub(crate) async fn connect_process(
-        self: &Arc<NodeSession>,
-        address: &InspectorAddress,
-        events: &IsolateEvents,
-        tasks: &SessionTasks,
-    ) -> Result<Arc<Isolate>, RequestFailure> {
-        let connection = events.open();
-        // Weak: the connection has a handle to the client, which has this handler.
-        let events = Arc::downgrade(&connection);
-        let handle = Box::new(move |event: &tether_cdp::CdpEvent| {
-            events.upgrade().iter().for_each(|events: &Arc<ConnectionEvents>| events.handle_event(event));
-        });
-        let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
-        let (client, driver) = opened?;
-        // Only now: who listened before may have left the port to another user's process.
-        if !address.allows_foreign
-            && let Some(foreign) = foreign_listener((Ipv4Addr::LOCALHOST, address.port).into())
-                .map_err(|cause| RequestFailure(cause.to_string()))?
-        {
-            return Err(foreign.into());
-        }
-        connection.set_client(client.clone());
-        let isolate = Arc::new(Isolate {
-            id: connection.isolate,
-            name: address.name.clone(),
-            host: address.host.clone(),
-            worker_thread: None,
-            session: CdpSession::Own(client),
-            connection: Arc::clone(&connection),
-            lane: Lane::start(tasks),
-            state: Mutex::default(),
-        });
-        // Before the connection is driven: its end removes it.
-        self.add_isolate(Arc::clone(&isolate));
-        // Not one of the session's tasks: it closes the connection once nobody uses it, and takes its time for that.
-        tokio::spawn(async move {
-            driver.await;
-            connection.end().await;
-        });
-        let (session, prepared) = (Arc::clone(self), Arc::clone(&isolate));
-        let prepare = isolate.lane.request(async move { session.prepare_process(&prepared).await });
-        match prepare.await {
-            Some(Ok(())) => Ok(isolate),
-            Some(Err(failure)) => {
-                if address.is_launched {
-                    // Fails when it has ended.
-                    let _ = isolate.call(&RunIfWaitingForDebugger {}).await;
-                }
-                isolate.connection.close();
-                Err(failure)
+/// Connects to the inspector of a process or page. Errors: it cannot be connected to, it is another user's, or it answers
+/// otherwise than an inspector.
+pub(crate) async fn connect_process(
+    session: &Arc<NodeSession>,
+    address: &InspectorAddress,
+    events: &IsolateEvents,
+    tasks: &SessionTasks,
+) -> Result<Arc<Isolate>, RequestFailure> {
+    let connection = events.open();
+    // Weak: the connection has a handle to the client, which has this handler.
+    let events = Arc::downgrade(&connection);
+    let handle = Box::new(move |event: &tether_cdp::CdpEvent| {
+        events.upgrade().iter().for_each(|events: &Arc<ConnectionEvents>| events.handle_event(event));
+    });
+    let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
+    let (client, driver) = opened?;
+    // Only now: who listened before may have left the port to another user's process.
+    if !address.allows_foreign
+        && let Some(foreign) = foreign_listener((Ipv4Addr::LOCALHOST, address.port).into())
+            .map_err(|cause| RequestFailure(cause.to_string()))?
+    {
+        return Err(foreign.into());
+    }
+    connection.set_client(client.clone());
+    let isolate = Arc::new(Isolate {
+        id: connection.isolate,
+        name: address.name.clone(),
+        host: address.host.clone(),
+        worker_thread: None,
+        session: CdpSession::Own(client),
+        connection: Arc::clone(&connection),
+        lane: Lane::start(tasks),
+        state: Mutex::default(),
+    });
+    // Before the connection is driven: its end removes it.
+    session.add_isolate(Arc::clone(&isolate));
+    // Not one of the session's tasks: it closes the connection once nobody uses it, and takes its time for that.
+    tokio::spawn(async move {
+        driver.await;
+        connection.end().await;
+    });
+    let (session, prepared) = (Arc::clone(session), Arc::clone(&isolate));
+    let prepare = isolate.lane.request(async move { prepare_process(&session, &prepared).await });
+    match prepare.await {
+        Some(Ok(())) => Ok(isolate),
+        Some(Err(failure)) => {
+            if address.is_launched {
+                // Fails when it has ended.
+                let _ = isolate.call(&RunIfWaitingForDebugger {}).await;
             }
-            None => Err("the session has ended".into()),
+            isolate.connection.close();
+            Err(failure)
         }
+        None => Err("the session has ended".into()),
     }
+}
 
-    async fn prepare_process(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        self.prepare_isolate(isolate).await?;
-        if !isolate.is_web() {
-            isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+async fn prepare_process(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    prepare_isolate(session, isolate).await?;
+    if !isolate.is_web() {
+        isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+    }
+    Ok(())
+}
+
+/// A worker or frame has started: it is prepared, and runs once the client has sent its breakpoints. Errors: too much
+/// waits.
+pub(crate) fn add_child(session: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
+    let (name, worker_thread) = (child_name(session, &child), worker_thread(&child.title));
+    let StartedChild { isolate: id, session: inspector, connection, host, .. } = child;
+    let (lane, state) = (Lane::start(tasks), Mutex::default());
+    let isolate = Arc::new(Isolate { id, name, host, worker_thread, session: inspector, connection, lane, state });
+    session.add_isolate(Arc::clone(&isolate));
+    let (own, added) = (Arc::clone(session), Arc::clone(&isolate));
+    isolate.lane.add(async move {
+        if let Err(failure) = connect_child(&own, &added).await {
+            // One that ends meanwhile is no failure.
+            tracing::debug!("{} could not be prepared: {failure}", added.name);
         }
-        Ok(())
-    }
+    })
+}
 
-    /// A worker or frame has started: it is prepared, and runs once the client has sent its breakpoints. Errors: too much
-    /// waits.
-    pub(crate) fn add_child(
-        self: &Arc<NodeSession>,
-        child: StartedChild,
-        tasks: &SessionTasks,
-    ) -> Result<(), LaneFull> {
-        let (name, worker_thread) = (self.child_name(&child), worker_thread(&child.title));
-        let StartedChild { isolate: id, session, connection, host, .. } = child;
-        let (lane, state) = (Lane::start(tasks), Mutex::default());
-        let isolate = Arc::new(Isolate { id, name, host, worker_thread, session, connection, lane, state });
-        self.add_isolate(Arc::clone(&isolate));
-        let (session, added) = (Arc::clone(self), Arc::clone(&isolate));
-        isolate.lane.add(async move {
-            if let Err(failure) = session.connect_child(&added).await {
-                // One that ends meanwhile is no failure.
-                tracing::debug!("{} could not be prepared: {failure}", added.name);
-            }
-        })
-    }
-
-    async fn connect_child(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        let prepared = match isolate.host {
-            IsolateHost::ServiceWorker => Ok(()),
-            _ => self.prepare_isolate(isolate).await,
-        };
-        if let Err(failure) = prepared {
-            self.remove_isolate(isolate.id);
-            // It waits for its debugger all the same. Fails when it has ended.
-            if isolate.call(&RunIfWaitingForDebugger {}).await.is_ok() {
-                self.print("console", &format!("{} is not debugged: {failure}\n", isolate.name)).await;
-            }
-            return Err(failure);
+async fn connect_child(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    let prepared = match isolate.host {
+        IsolateHost::ServiceWorker => Ok(()),
+        _ => prepare_isolate(session, isolate).await,
+    };
+    if let Err(failure) = prepared {
+        session.remove_isolate(isolate.id);
+        // It waits for its debugger all the same. Fails when it has ended.
+        if isolate.call(&RunIfWaitingForDebugger {}).await.is_ok() {
+            session.print("console", &format!("{} is not debugged: {failure}\n", isolate.name)).await;
         }
-        self.report_thread("started", isolate.id).await;
-        self.start_isolate(isolate).await
+        return Err(failure);
     }
+    report_thread(session, "started", isolate.id).await;
+    start_isolate(session, isolate).await
+}
 
-    fn child_name(&self, child: &StartedChild) -> String {
-        let title = child.title.trim_start_matches('[').trim_end_matches(']');
-        let title = if child.host == IsolateHost::Node { title } else { plain_url(title) };
-        let name = match (&child.host, title) {
-            (IsolateHost::Document { .. }, "") => "frame".to_owned(),
-            (IsolateHost::Document { .. }, url) => format!("frame {url}"),
-            (_, "") => format!("worker {}", child.isolate),
-            (IsolateHost::Node, title) => title.to_owned(),
-            (IsolateHost::WebWorker, url) => format!("worker {}", url.rsplit('/').next().unwrap_or(url)),
-            (IsolateHost::ServiceWorker, url) => format!("service worker {}", url.rsplit('/').next().unwrap_or(url)),
-        };
-        match self.isolate(child.parent) {
-            Ok(parent) => format!("{name} of {}", parent.name),
-            Err(_) => name,
+fn child_name(session: &NodeSession, child: &StartedChild) -> String {
+    let title = child.title.trim_start_matches('[').trim_end_matches(']');
+    let title = if child.host == IsolateHost::Node { title } else { plain_url(title) };
+    let name = match (&child.host, title) {
+        (IsolateHost::Document { .. }, "") => "frame".to_owned(),
+        (IsolateHost::Document { .. }, url) => format!("frame {url}"),
+        (_, "") => format!("worker {}", child.isolate),
+        (IsolateHost::Node, title) => title.to_owned(),
+        (IsolateHost::WebWorker, url) => format!("worker {}", url.rsplit('/').next().unwrap_or(url)),
+        (IsolateHost::ServiceWorker, url) => format!("service worker {}", url.rsplit('/').next().unwrap_or(url)),
+    };
+    match session.isolate(child.parent) {
+        Ok(parent) => format!("{name} of {}", parent.name),
+        Err(_) => name,
+    }
+}
+
+/// What the engine has to know before the first line runs. All is sent before the first answer: a service worker answers
+/// once it runs.
+async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    let exceptions = session.exception_state();
+    let report = AddBinding { name: session.binding.clone().into() };
+    let (debugger, depth, exceptions, internals, before_script, binding, host, ()) = tokio::join!(
+        biased;
+        isolate.call(&EnableDebugger {}),
+        isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }),
+        isolate.call(&exceptions),
+        skip_internals(session, isolate),
+        isolate.call(&SetInstrumentationBreakpoint { instrumentation: BEFORE_SCRIPT }),
+        isolate.call(&report),
+        prepare_host(isolate),
+        breakpoints::bind_all(session, isolate),
+    );
+    debugger.and(depth).and(exceptions).and(before_script).and(binding)?;
+    internals.and(host)
+}
+
+async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    if session.skip.skips_internals() {
+        isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
+    }
+    Ok(())
+}
+
+/// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
+pub(crate) async fn follow_console(isolate: &Isolate) -> Result<(), RequestFailure> {
+    isolate.call(&EnableRuntime {}).await?;
+    Ok(())
+}
+
+/// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
+async fn start_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    if !session.with_settings(|settings| settings.is_configured) {
+        return Ok(());
+    }
+    if isolate.with_state(|state| std::mem::replace(&mut state.is_started, true)) {
+        return Ok(());
+    }
+    if isolate.host == IsolateHost::ServiceWorker {
+        let (prepared, run) =
+            tokio::join!(biased; prepare_isolate(session, isolate), isolate.call(&RunIfWaitingForDebugger {}));
+        run?;
+        return prepared;
+    }
+    match isolate.call(&RunIfWaitingForDebugger {}).await {
+        // A worker that has ended meanwhile needs no start.
+        Err(CdpError::Closed(_)) if !isolate.is_main() => Ok(()),
+        started => Ok(started.map(drop)?),
+    }
+}
+
+/// Starts an isolate once its lane has done what was added before. `None`: the session has ended.
+pub(crate) fn request_start(
+    session: &Arc<NodeSession>,
+    isolate: &Arc<Isolate>,
+) -> impl Future<Output = Option<Result<(), RequestFailure>>> + use<> {
+    let (session, own) = (Arc::clone(session), Arc::clone(isolate));
+    isolate.lane.request(async move { start_isolate(&session, &own).await })
+}
+
+/// Sends a started process the request to run again and again for a while. One that it gets before it waits for its
+/// debugger is lost; one that it gets later has no effect.
+pub(crate) async fn repeat_start(session: &NodeSession, isolate: &Isolate) {
+    let is_started = isolate.with_state(|state| state.is_started);
+    if !is_started || !isolate.is_main() || isolate.host != IsolateHost::Node {
+        return;
+    }
+    for delay in START_REPEATS {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            _ = session.dap.wait_closed() => return,
         }
-    }
-
-    /// What the engine has to know before the first line runs. All is sent before the first answer: a service worker answers
-    /// once it runs.
-    async fn prepare_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        let exceptions = self.exception_state();
-        let report = AddBinding { name: self.binding.clone().into() };
-        let (debugger, depth, exceptions, internals, before_script, binding, host, ()) = tokio::join!(
-            biased;
-            isolate.call(&EnableDebugger {}),
-            isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }),
-            isolate.call(&exceptions),
-            self.skip_internals(isolate),
-            isolate.call(&SetInstrumentationBreakpoint { instrumentation: BEFORE_SCRIPT }),
-            isolate.call(&report),
-            prepare_host(isolate),
-            self.bind_all(isolate),
-        );
-        debugger.and(depth).and(exceptions).and(before_script).and(binding)?;
-        internals.and(host)
-    }
-
-    async fn skip_internals(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        if self.skip.skips_internals() {
-            isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
-    pub(crate) async fn follow_console(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        isolate.call(&EnableRuntime {}).await?;
-        Ok(())
-    }
-
-    /// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
-    async fn start_isolate(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        if !self.with_settings(|settings| settings.is_configured) {
-            return Ok(());
-        }
-        if isolate.with_state(|state| std::mem::replace(&mut state.is_started, true)) {
-            return Ok(());
-        }
-        if isolate.host == IsolateHost::ServiceWorker {
-            let (prepared, run) =
-                tokio::join!(biased; self.prepare_isolate(isolate), isolate.call(&RunIfWaitingForDebugger {}));
-            run?;
-            return prepared;
-        }
-        match isolate.call(&RunIfWaitingForDebugger {}).await {
-            // A worker that has ended meanwhile needs no start.
-            Err(CdpError::Closed(_)) if !isolate.is_main() => Ok(()),
-            started => Ok(started.map(drop)?),
-        }
-    }
-
-    /// Starts an isolate once its lane has done what was added before. `None`: the session has ended.
-    pub(crate) fn request_start(
-        self: &Arc<NodeSession>,
-        isolate: &Arc<Isolate>,
-    ) -> impl Future<Output = Option<Result<(), RequestFailure>>> + use<> {
-        let (session, own) = (Arc::clone(self), Arc::clone(isolate));
-        isolate.lane.request(async move { session.start_isolate(&own).await })
-    }
-
-    /// Sends a started process the request to run again and again for a while. One that it gets before it waits for its
-    /// debugger is lost; one that it gets later has no effect.
-    pub(crate) async fn repeat_start(&self, isolate: &Isolate) {
-        let is_started = isolate.with_state(|state| state.is_started);
-        if !is_started || !isolate.is_main() || isolate.host != IsolateHost::Node {
+        // Fails when it has ended.
+        if isolate.call(&RunIfWaitingForDebugger {}).await.is_err() {
             return;
         }
-        for delay in START_REPEATS {
-            tokio::select! {
-                () = tokio::time::sleep(delay) => {}
-                _ = self.dap.wait_closed() => return,
-            }
-            // Fails when it has ended.
-            if isolate.call(&RunIfWaitingForDebugger {}).await.is_err() {
-                return;
-            }
-        }
     }
+}
 
-    /// Tells the client of a thread that has started or ended.
-    pub(crate) async fn report_thread(&self, reason: &str, thread_id: i64) {
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
-    }
+/// Tells the client of a thread that has started or ended.
+pub(crate) async fn report_thread(session: &NodeSession, reason: &str, thread_id: i64) {
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
 }
 
 async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {

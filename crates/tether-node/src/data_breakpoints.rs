@@ -9,7 +9,9 @@ use tether_dap::types::{DapBreakpoint, DataBreakpoint, DataBreakpointInfoArgumen
 
 use super::completed_expression::parse_completed;
 use super::data_breakpoint_table::{NodeDataBreakpoint, WatchedProperty};
+use super::evaluation;
 use super::isolate::Isolate;
+use super::property_watches;
 use super::session::{ContainerKind, NodeSession};
 use super::variables::STOP_OBJECTS;
 
@@ -17,108 +19,115 @@ use super::variables::STOP_OBJECTS;
 const ACCESS: &str = "write";
 const ONLY_PROPERTIES: &str = "the engine watches no variables and no elements, only properties: `object.property`";
 
-impl NodeSession {
-    /// Whether data can be watched, and the id that it is watched by; else the reason.
-    pub(crate) async fn data_info(&self, arguments: DataBreakpointInfoArguments) -> DataBreakpointInfoResponse {
-        match self.find_watchable(&arguments).await {
-            Ok(property) => {
-                let (data_id, access_types) = (Some(property.data_id(&self.binding)), vec![ACCESS.to_owned()]);
-                DataBreakpointInfoResponse { data_id, description: property.name, access_types }
-            }
-            Err(RequestFailure(description)) => DataBreakpointInfoResponse { description, ..Default::default() },
+/// Whether data can be watched, and the id that it is watched by; else the reason.
+pub(crate) async fn data_breakpoint_info(
+    session: &NodeSession,
+    arguments: DataBreakpointInfoArguments,
+) -> DataBreakpointInfoResponse {
+    match find_watchable(session, &arguments).await {
+        Ok(property) => {
+            let (data_id, access_types) = (Some(property.data_id(&session.binding)), vec![ACCESS.to_owned()]);
+            DataBreakpointInfoResponse { data_id, description: property.name, access_types }
         }
+        Err(RequestFailure(description)) => DataBreakpointInfoResponse { description, ..Default::default() },
     }
+}
 
-    async fn find_watchable(&self, arguments: &DataBreakpointInfoArguments) -> Result<WatchedProperty, RequestFailure> {
-        let name = arguments.name.trim();
-        let parsed = parse_completed(name).filter(|it| !it.begun.is_empty());
-        let (isolate, object_id, property) = match arguments.variables_reference.filter(|reference| *reference > 0) {
-            Some(reference) => {
-                let container = self.container(reference)?;
-                if container.kind != ContainerKind::Properties && container.kind != ContainerKind::Elements {
-                    return Err(ONLY_PROPERTIES.into());
-                }
-                (self.isolate(container.isolate)?, container.object_id, name)
+async fn find_watchable(
+    session: &NodeSession,
+    arguments: &DataBreakpointInfoArguments,
+) -> Result<WatchedProperty, RequestFailure> {
+    let name = arguments.name.trim();
+    let parsed = parse_completed(name).filter(|it| !it.begun.is_empty());
+    let (isolate, object_id, property) = match arguments.variables_reference.filter(|reference| *reference > 0) {
+        Some(reference) => {
+            let container = session.container(reference)?;
+            if container.kind != ContainerKind::Properties && container.kind != ContainerKind::Elements {
+                return Err(ONLY_PROPERTIES.into());
             }
-            None => {
-                let parsed = parsed.and_then(|it| Some((it.receiver?, it.begun)));
-                let (receiver, property) = parsed.ok_or(ONLY_PROPERTIES)?;
-                let (isolate, frame) = self.find_place(arguments.frame_id)?;
-                let object = self.evaluate_without_effect(&isolate, frame.as_ref(), receiver).await?;
-                let object_id = object.object_id.ok_or_else(|| format!("`{receiver}` is not an object"))?;
-                (isolate, object_id, property)
-            }
+            (session.isolate(container.isolate)?, container.object_id, name)
+        }
+        None => {
+            let parsed = parsed.and_then(|it| Some((it.receiver?, it.begun)));
+            let (receiver, property) = parsed.ok_or(ONLY_PROPERTIES)?;
+            let (isolate, frame) = evaluation::find_place(session, arguments.frame_id)?;
+            let object = evaluation::evaluate_without_effect(session, &isolate, frame.as_ref(), receiver).await?;
+            let object_id = object.object_id.ok_or_else(|| format!("`{receiver}` is not an object"))?;
+            (isolate, object_id, property)
+        }
+    };
+    verify_watchable(&isolate, &object_id, property).await?;
+    let watch = property_watches::add_watch(session, &isolate, object_id, property).await?;
+    Ok(WatchedProperty { isolate: isolate.id, watch, name: name.to_owned() })
+}
+
+/// Errors: an accessor could not see all writes.
+async fn verify_watchable(isolate: &Isolate, object_id: &str, name: &str) -> Result<(), RequestFailure> {
+    let call = CallFunction {
+        object_id: object_id.to_owned(),
+        function_declaration: "function(){return this}",
+        object_group: STOP_OBJECTS.to_owned(),
+        ..CallFunction::default()
+    };
+    let object = isolate.call(&call).await?.result;
+    let is_index = name.chars().all(|c| c.is_ascii_digit());
+    match object.subtype.as_deref() {
+        Some("proxy") => Err("a Proxy decides itself what is written".into()),
+        Some("array" | "typedarray") if is_index => Err(ONLY_PROPERTIES.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces all data breakpoints.
+pub(crate) async fn set_data_breakpoints(session: &NodeSession, wanted: Vec<DataBreakpoint>) -> Vec<DapBreakpoint> {
+    let mut old = session.with_data_breakpoints(|table| std::mem::take(&mut table.entries));
+    let mut bound = Vec::new();
+    for one in wanted {
+        let entry = match old.iter().position(|entry| entry.wanted == one) {
+            Some(kept) => Ok(old.swap_remove(kept)),
+            None => install_data_breakpoint(session, one).await,
         };
-        self.verify_watchable(&isolate, &object_id, property).await?;
-        let watch = self.add_watch(&isolate, object_id, property).await?;
-        Ok(WatchedProperty { isolate: isolate.id, watch, name: name.to_owned() })
-    }
-
-    /// Errors: an accessor could not see all writes.
-    async fn verify_watchable(&self, isolate: &Isolate, object_id: &str, name: &str) -> Result<(), RequestFailure> {
-        let call = CallFunction {
-            object_id: object_id.to_owned(),
-            function_declaration: "function(){return this}",
-            object_group: STOP_OBJECTS.to_owned(),
-            ..CallFunction::default()
-        };
-        let object = isolate.call(&call).await?.result;
-        let is_index = name.chars().all(|c| c.is_ascii_digit());
-        match object.subtype.as_deref() {
-            Some("proxy") => Err("a Proxy decides itself what is written".into()),
-            Some("array" | "typedarray") if is_index => Err(ONLY_PROPERTIES.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Replaces all data breakpoints.
-    pub(crate) async fn replace_data_breakpoints(&self, wanted: Vec<DataBreakpoint>) -> Vec<DapBreakpoint> {
-        let mut old = self.with_data_breakpoints(|table| std::mem::take(&mut table.entries));
-        let mut bound = Vec::new();
-        for one in wanted {
-            let entry = match old.iter().position(|entry| entry.wanted == one) {
-                Some(kept) => Ok(old.swap_remove(kept)),
-                None => self.install_data_breakpoint(one).await,
-            };
-            bound.push(match entry {
-                Ok(entry) => {
-                    let id = Some(entry.id);
-                    self.with_data_breakpoints(|table| table.entries.push(entry));
-                    DapBreakpoint { verified: true, id, ..DapBreakpoint::default() }
-                }
-                Err(RequestFailure(reason)) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
-            });
-        }
-        self.remove_data_breakpoints(old).await;
-        bound
-    }
-
-    async fn install_data_breakpoint(&self, wanted: DataBreakpoint) -> Result<NodeDataBreakpoint, RequestFailure> {
-        let property = WatchedProperty::parse(&self.binding, &wanted.data_id).ok_or("it is gone: watch it again")?;
-        if wanted.access_type.as_deref().is_some_and(|access| access != ACCESS) {
-            return Err("only writes are watched".into());
-        }
-        let hits = wanted.hit_condition.as_deref().filter(|text| !text.trim().is_empty());
-        let hits = hits.map(HitCondition::parse).transpose()?;
-        let isolate = self.isolate(property.isolate)?;
-        self.install_watch(&isolate, property.watch, &property.name).await?;
-        let id = self.with_breakpoints(|breakpoints| breakpoints.next_id());
-        Ok(NodeDataBreakpoint { id, wanted, property, hits, hit_count: 0 })
-    }
-
-    /// Gives all watched properties their values back, before the session leaves the program.
-    pub(crate) async fn remove_all_data_breakpoints(&self) {
-        let all = self.with_data_breakpoints(|table| std::mem::take(&mut table.entries));
-        self.remove_data_breakpoints(all).await;
-    }
-
-    /// They are not in the table any more; others may watch the same properties.
-    async fn remove_data_breakpoints(&self, removed: Vec<NodeDataBreakpoint>) {
-        for NodeDataBreakpoint { property, .. } in removed {
-            let is_watched = self.with_data_breakpoints(|table| table.is_watching(&property));
-            if let (false, Ok(isolate)) = (is_watched, self.isolate(property.isolate)) {
-                self.remove_watch(&isolate, property.watch).await;
+        bound.push(match entry {
+            Ok(entry) => {
+                let id = Some(entry.id);
+                session.with_data_breakpoints(|table| table.entries.push(entry));
+                DapBreakpoint { verified: true, id, ..DapBreakpoint::default() }
             }
+            Err(RequestFailure(reason)) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
+        });
+    }
+    remove_data_breakpoints(session, old).await;
+    bound
+}
+
+async fn install_data_breakpoint(
+    session: &NodeSession,
+    wanted: DataBreakpoint,
+) -> Result<NodeDataBreakpoint, RequestFailure> {
+    let property = WatchedProperty::parse(&session.binding, &wanted.data_id).ok_or("it is gone: watch it again")?;
+    if wanted.access_type.as_deref().is_some_and(|access| access != ACCESS) {
+        return Err("only writes are watched".into());
+    }
+    let hits = wanted.hit_condition.as_deref().filter(|text| !text.trim().is_empty());
+    let hits = hits.map(HitCondition::parse).transpose()?;
+    let isolate = session.isolate(property.isolate)?;
+    property_watches::install_watch(session, &isolate, property.watch, &property.name).await?;
+    let id = session.with_breakpoints(|breakpoints| breakpoints.next_id());
+    Ok(NodeDataBreakpoint { id, wanted, property, hits, hit_count: 0 })
+}
+
+/// Gives all watched properties their values back, before the session leaves the program.
+pub(crate) async fn remove_all_data_breakpoints(session: &NodeSession) {
+    let all = session.with_data_breakpoints(|table| std::mem::take(&mut table.entries));
+    remove_data_breakpoints(session, all).await;
+}
+
+/// They are not in the table any more; others may watch the same properties.
+async fn remove_data_breakpoints(session: &NodeSession, removed: Vec<NodeDataBreakpoint>) {
+    for NodeDataBreakpoint { property, .. } in removed {
+        let is_watched = session.with_data_breakpoints(|table| table.is_watching(&property));
+        if let (false, Ok(isolate)) = (is_watched, session.isolate(property.isolate)) {
+            property_watches::remove_watch(session, &isolate, property.watch).await;
         }
     }
 }

@@ -16,6 +16,7 @@ use super::frames::first_paused;
 use super::isolate::Isolate;
 use super::session::NodeSession;
 use super::value_text::{type_name, value_text};
+use super::variables;
 use super::variables::STOP_OBJECTS;
 
 /// After this, the engine terminates an evaluation: before clients have given it up.
@@ -23,138 +24,138 @@ const EVALUATION_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long its result is waited for.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(9);
 
-impl NodeSession {
-    /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
-    pub(crate) async fn evaluate_text(&self, arguments: EvaluateArguments) -> Result<EvaluateResponse, RequestFailure> {
-        let (isolate, frame) = self.find_place(arguments.frame_id)?;
-        let is_hover = arguments.context.as_deref() == Some("hover");
-        let result = self.run_expression(&isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
-        let is_whole = arguments.context.as_deref() == Some("clipboard");
-        let (variables_reference, indexed_variables) = self.open_value(isolate.id, &result);
-        let text = match result.value.as_ref().and_then(|value| value.as_str()) {
-            Some(text) if is_whole => text.to_owned(),
-            _ => value_text(&result),
-        };
-        let (kind, named_variables) = (Some(type_name(&result)), indexed_variables.map(|_| 1));
-        Ok(EvaluateResponse { result: text, variables_reference, kind, named_variables, indexed_variables })
-    }
+/// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
+pub(crate) async fn evaluate(
+    session: &NodeSession,
+    arguments: EvaluateArguments,
+) -> Result<EvaluateResponse, RequestFailure> {
+    let (isolate, frame) = find_place(session, arguments.frame_id)?;
+    let is_hover = arguments.context.as_deref() == Some("hover");
+    let result = run_expression(session, &isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
+    let is_whole = arguments.context.as_deref() == Some("clipboard");
+    let (variables_reference, indexed_variables) = variables::open_value(session, isolate.id, &result);
+    let text = match result.value.as_ref().and_then(|value| value.as_str()) {
+        Some(text) if is_whole => text.to_owned(),
+        _ => value_text(&result),
+    };
+    let (kind, named_variables) = (Some(type_name(&result)), indexed_variables.map(|_| 1));
+    Ok(EvaluateResponse { result: text, variables_reference, kind, named_variables, indexed_variables })
+}
 
-    /// Gives what an expression names the value of another one.
-    pub(crate) async fn assign_expression(
-        &self,
-        expression: &str,
-        value: &str,
-        frame_id: Option<i64>,
-    ) -> Result<SetVariableResponse, RequestFailure> {
-        let (isolate, frame) = self.find_place(frame_id)?;
-        let assignment = format!("{expression} = (\n{value}\n)");
-        let set = self.run_expression(&isolate, frame.as_ref(), &assignment, false).await?;
-        Ok(self.set_response(isolate.id, &set))
-    }
+/// Gives what an expression names the value of another one.
+pub(crate) async fn set_expression(
+    session: &NodeSession,
+    expression: &str,
+    value: &str,
+    frame_id: Option<i64>,
+) -> Result<SetVariableResponse, RequestFailure> {
+    let (isolate, frame) = find_place(session, frame_id)?;
+    let assignment = format!("{expression} = (\n{value}\n)");
+    let set = run_expression(session, &isolate, frame.as_ref(), &assignment, false).await?;
+    Ok(variables::set_response(session, isolate.id, &set))
+}
 
-    /// The isolate and the frame that a request names; without a frame, the first isolate that has stopped. Errors: the frame
-    /// is gone, or waits for an asynchronous call.
-    pub(crate) fn find_place(
-        &self,
-        frame_id: Option<i64>,
-    ) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
-        match frame_id {
-            Some(id) => {
-                let (isolate, pause, frame) = self.find_frame(id)?;
-                let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth).cloned());
-                let at = at.ok_or("nothing can be evaluated in a frame that waits for an asynchronous call")?;
-                Ok((isolate, Some(at)))
-            }
-            None => Ok((first_paused(&self.isolates()).ok_or("the program has ended")?, None)),
+/// The isolate and the frame that a request names; without a frame, the first isolate that has stopped. Errors: the frame
+/// is gone, or waits for an asynchronous call.
+pub(crate) fn find_place(
+    session: &NodeSession,
+    frame_id: Option<i64>,
+) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
+    match frame_id {
+        Some(id) => {
+            let (isolate, pause, frame) = session.find_frame(id)?;
+            let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth).cloned());
+            let at = at.ok_or("nothing can be evaluated in a frame that waits for an asynchronous call")?;
+            Ok((isolate, Some(at)))
         }
+        None => Ok((first_paused(&session.isolates()).ok_or("the program has ended")?, None)),
     }
+}
 
-    /// The value of an expression, for a variable that is set.
-    pub(crate) async fn evaluate_value(
-        &self,
-        isolate: &Isolate,
-        frame: Option<&PausedFrame>,
-        expression: &str,
-    ) -> Result<RemoteObject, RequestFailure> {
-        self.run_expression(isolate, frame, expression, false).await
-    }
+/// The value of an expression, for a variable that is set.
+pub(crate) async fn evaluate_value(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    expression: &str,
+) -> Result<RemoteObject, RequestFailure> {
+    run_expression(session, isolate, frame, expression, false).await
+}
 
-    /// The value of an expression that changes nothing. Errors: it would, or it throws.
-    pub(crate) async fn evaluate_without_effect(
-        &self,
-        isolate: &Isolate,
-        frame: Option<&PausedFrame>,
-        expression: &str,
-    ) -> Result<RemoteObject, RequestFailure> {
-        self.run_expression(isolate, frame, expression, true).await
-    }
+/// The value of an expression that changes nothing. Errors: it would, or it throws.
+pub(crate) async fn evaluate_without_effect(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    expression: &str,
+) -> Result<RemoteObject, RequestFailure> {
+    run_expression(session, isolate, frame, expression, true).await
+}
 
-    async fn run_expression(
-        &self,
-        isolate: &Isolate,
-        frame: Option<&PausedFrame>,
-        expression: &str,
-        throw_on_side_effect: bool,
-    ) -> Result<RemoteObject, RequestFailure> {
-        let object_group = STOP_OBJECTS.to_owned();
-        // `{a: 1}` is meant as an object.
-        let text = expression.trim();
-        let expression =
-            if text.starts_with('{') && text.ends_with('}') { format!("({text})") } else { text.to_owned() };
-        let timeout = u64::try_from(EVALUATION_TIMEOUT.as_millis()).ok();
-        let called = match frame {
-            Some(frame) => {
-                let call_frame_id = frame.call_frame_id.clone();
-                let evaluate =
-                    EvaluateOnCallFrame { call_frame_id, expression, object_group, throw_on_side_effect, timeout };
-                isolate.call_within(&evaluate, RESULT_TIMEOUT).await
-            }
-            None => {
-                // A promise is not settled before the isolate runs, and the result of `replMode` is one.
-                let is_running = isolate.pause().is_none();
-                let (repl_mode, await_promise, include_command_line_api) = (is_running, is_running, true);
-                let evaluate = EvaluateInGlobalScope {
-                    expression,
-                    object_group,
-                    throw_on_side_effect,
-                    timeout,
-                    repl_mode,
-                    await_promise,
-                    include_command_line_api,
-                };
-                isolate.call_within(&evaluate, RESULT_TIMEOUT).await
-            }
-        };
-        let mut result = read_result(called)?;
-        self.add_previews(isolate.id, vec![&mut result]).await;
-        Ok(result)
-    }
+async fn run_expression(
+    session: &NodeSession,
+    isolate: &Isolate,
+    frame: Option<&PausedFrame>,
+    expression: &str,
+    throw_on_side_effect: bool,
+) -> Result<RemoteObject, RequestFailure> {
+    let object_group = STOP_OBJECTS.to_owned();
+    // `{a: 1}` is meant as an object.
+    let text = expression.trim();
+    let expression = if text.starts_with('{') && text.ends_with('}') { format!("({text})") } else { text.to_owned() };
+    let timeout = u64::try_from(EVALUATION_TIMEOUT.as_millis()).ok();
+    let called = match frame {
+        Some(frame) => {
+            let call_frame_id = frame.call_frame_id.clone();
+            let evaluate =
+                EvaluateOnCallFrame { call_frame_id, expression, object_group, throw_on_side_effect, timeout };
+            isolate.call_within(&evaluate, RESULT_TIMEOUT).await
+        }
+        None => {
+            // A promise is not settled before the isolate runs, and the result of `replMode` is one.
+            let is_running = isolate.pause().is_none();
+            let (repl_mode, await_promise, include_command_line_api) = (is_running, is_running, true);
+            let evaluate = EvaluateInGlobalScope {
+                expression,
+                object_group,
+                throw_on_side_effect,
+                timeout,
+                repl_mode,
+                await_promise,
+                include_command_line_api,
+            };
+            isolate.call_within(&evaluate, RESULT_TIMEOUT).await
+        }
+    };
+    let mut result = read_result(called)?;
+    variables::add_previews(session, isolate.id, vec![&mut result]).await;
+    Ok(result)
+}
 
-    /// What a thread has stopped at. Errors: it has not stopped at an exception.
-    pub(crate) fn describe_exception(&self, thread_id: i64) -> Result<ExceptionInfoResponse, RequestFailure> {
-        let pause = self.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
-        let pause = pause.ok_or("the thread has not stopped at an exception")?;
-        let data = pause.event.data.clone().unwrap_or_default();
-        let is_uncaught = data.get("uncaught").and_then(Value::as_bool).unwrap_or(false);
-        let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| RequestFailure(cause.to_string()))?;
-        let description = thrown.description.clone().unwrap_or_else(|| value_text(&thrown));
-        let first = description.lines().next().unwrap_or_default();
-        let class = thrown.class_name.clone().unwrap_or_else(|| thrown.kind.clone());
-        let is_error = thrown.subtype.as_deref() == Some("error");
-        let message = first.split_once(": ").filter(|_| is_error).map_or(first, |(_, message)| message).to_owned();
-        let details = DapExceptionDetails {
-            message: Some(message.clone()),
-            type_name: Some(class.clone()),
-            full_type_name: Some(class.clone()),
-            stack_trace: Some(description.clone()).filter(|_| is_error),
-        };
-        Ok(ExceptionInfoResponse {
-            exception_id: class,
-            break_mode: if is_uncaught { "unhandled" } else { "always" }.to_owned(),
-            description: Some(message),
-            details: Some(details),
-        })
-    }
+/// What a thread has stopped at. Errors: it has not stopped at an exception.
+pub(crate) fn exception_info(session: &NodeSession, thread_id: i64) -> Result<ExceptionInfoResponse, RequestFailure> {
+    let pause = session.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
+    let pause = pause.ok_or("the thread has not stopped at an exception")?;
+    let data = pause.event.data.clone().unwrap_or_default();
+    let is_uncaught = data.get("uncaught").and_then(Value::as_bool).unwrap_or(false);
+    let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| RequestFailure(cause.to_string()))?;
+    let description = thrown.description.clone().unwrap_or_else(|| value_text(&thrown));
+    let first = description.lines().next().unwrap_or_default();
+    let class = thrown.class_name.clone().unwrap_or_else(|| thrown.kind.clone());
+    let is_error = thrown.subtype.as_deref() == Some("error");
+    let message = first.split_once(": ").filter(|_| is_error).map_or(first, |(_, message)| message).to_owned();
+    let details = DapExceptionDetails {
+        message: Some(message.clone()),
+        type_name: Some(class.clone()),
+        full_type_name: Some(class.clone()),
+        stack_trace: Some(description.clone()).filter(|_| is_error),
+    };
+    Ok(ExceptionInfoResponse {
+        exception_id: class,
+        break_mode: if is_uncaught { "unhandled" } else { "always" }.to_owned(),
+        description: Some(message),
+        details: Some(details),
+    })
 }
 
 fn read_result(called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, RequestFailure> {

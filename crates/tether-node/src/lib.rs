@@ -19,6 +19,7 @@
 //! | `requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
 //! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
+//! | `engine_events` | what the inspector of an isolate sends, and who handles it |
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
 //! | `slowed_functions` | functions that V8 does not optimise after a pause in them |
@@ -56,6 +57,7 @@ mod completions;
 mod connection;
 mod data_breakpoint_table;
 mod data_breakpoints;
+mod engine_events;
 mod evaluation;
 mod frames;
 mod isolate;

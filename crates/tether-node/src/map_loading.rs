@@ -12,6 +12,7 @@ use tether_cdp::CdpError;
 use tether_cdp::debugger::{CloseStream, LoadNetworkResource, LoadResourceOptions, ReadStream};
 use url::Url;
 
+use super::breakpoints;
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
 use super::map_size::MAX_ALL_ENTRIES;
@@ -26,97 +27,100 @@ const MAX_PAGE_MAPS: usize = 512 << 20;
 /// How much of a map is read at once, in bytes.
 const PIECE: usize = 1 << 20;
 
-impl NodeSession {
-    /// Reads the map of a script, if it has one, and binds its breakpoints.
-    pub(crate) async fn load_map(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
-        if !script.needs_map() {
-            return;
-        }
-        let map = self.find_map(isolate, script).await;
-        script.keep_map(map);
-        self.bind_mapped(isolate, script).await;
+/// Reads the map of a script, if it has one, and binds its breakpoints.
+pub(crate) async fn load_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) {
+    if !script.needs_map() {
+        return;
     }
+    let map = find_map(session, isolate, script).await;
+    script.keep_map(map);
+    breakpoints::bind_mapped(session, isolate, script).await;
+}
 
-    async fn find_map(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Option<Arc<ScriptMap>> {
-        if isolate.is_web()
-            && let Some(url) = Url::parse(&script.url).ok().filter(|url| self.maps.covers_url(url))
-        {
-            let loaded = self.load_web_map(isolate, script, &url).await;
-            let read = self.report_unread(&script.url, loaded).await.flatten();
-            return read.map(|map| count_map(isolate, map));
-        }
-        let path = script.path.clone().filter(|path| self.maps.covers(path))?;
-        let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
-        match prepared {
-            Some(map) => Some(map),
-            None => self.read_map(isolate, path, script.map_address.clone()).await,
+async fn find_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) -> Option<Arc<ScriptMap>> {
+    if isolate.is_web()
+        && let Some(url) = Url::parse(&script.url).ok().filter(|url| session.maps.covers_url(url))
+    {
+        let loaded = load_web_map(session, isolate, script, &url).await;
+        let read = report_unread(session, &script.url, loaded).await.flatten();
+        return read.map(|map| count_map(isolate, map));
+    }
+    let path = script.path.clone().filter(|path| session.maps.covers(path))?;
+    let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
+    match prepared {
+        Some(map) => Some(map),
+        None => read_map(session, isolate, path, script.map_address.clone()).await,
+    }
+}
+
+async fn read_map(
+    session: &NodeSession,
+    isolate: &Isolate,
+    script: PathBuf,
+    address: String,
+) -> Option<Arc<ScriptMap>> {
+    let (maps, path, most) = (session.maps.clone(), script.clone(), entries_left(isolate));
+    let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address, most)).await;
+    let read = read.unwrap_or_else(|cause| Err(cause.to_string()));
+    let read = report_unread(session, &script.display().to_string(), read).await;
+    read.map(|map| count_map(isolate, map))
+}
+
+async fn report_unread<T>(session: &NodeSession, script: &str, read: Result<T, String>) -> Option<T> {
+    match read {
+        Ok(map) => Some(map),
+        Err(cause) => {
+            session.print("console", &format!("cannot read the source map of {script}: {cause}\n")).await;
+            None
         }
     }
+}
 
-    async fn read_map(&self, isolate: &Isolate, script: PathBuf, address: String) -> Option<Arc<ScriptMap>> {
-        let (maps, path, most) = (self.maps.clone(), script.clone(), entries_left(isolate));
-        let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address, most)).await;
-        let read = read.unwrap_or_else(|cause| Err(cause.to_string()));
-        let read = self.report_unread(&script.display().to_string(), read).await;
-        read.map(|map| count_map(isolate, map))
+/// `None`: it is of another origin.
+async fn load_web_map(
+    session: &NodeSession,
+    isolate: &Isolate,
+    script: &LoadedScript,
+    url: &Url,
+) -> Result<Option<ScriptMap>, String> {
+    let address = script.map_address.clone();
+    let (text, base) = if address.starts_with("data:") {
+        (None, url.clone())
+    } else {
+        let at = url.join(&address).map_err(|cause| format!("{address}: {cause}"))?;
+        if at.origin() != url.origin() {
+            return Ok(None);
+        }
+        let loaded = tokio::time::timeout(LOAD_TIMEOUT, load_resource(isolate, at.as_str())).await;
+        (Some(loaded.map_err(|_| format!("{at} was not loaded within {LOAD_TIMEOUT:?}"))??), at)
+    };
+    let size = text.as_ref().map_or(address.len(), Vec::len);
+    let all = isolate.with_state(|state| {
+        state.map_bytes = state.map_bytes.saturating_add(size);
+        state.map_bytes
+    });
+    if all > MAX_PAGE_MAPS {
+        return Err(format!("the page's maps have more than {MAX_PAGE_MAPS} bytes"));
     }
+    let (maps, file, most) = (session.maps.clone(), script.path.clone(), entries_left(isolate));
+    let decode = move || {
+        let map = match text {
+            Some(text) => decode_map(&text, most),
+            None => decode_inline_map(&address, most),
+        }?;
+        Ok(Some(maps.web_map(map, &base, file.as_deref())))
+    };
+    tokio::task::spawn_blocking(decode).await.unwrap_or_else(|cause| Err(cause.to_string()))
+}
 
-    async fn report_unread<T>(&self, script: &str, read: Result<T, String>) -> Option<T> {
-        match read {
-            Ok(map) => Some(map),
-            Err(cause) => {
-                self.print("console", &format!("cannot read the source map of {script}: {cause}\n")).await;
-                None
-            }
-        }
+/// A script is about to be compiled; the isolate waits for us.
+pub(crate) async fn prepare_script(session: &NodeSession, isolate: &Isolate, file: PathBuf, address: String) {
+    if !session.maps.covers(&file) {
+        return;
     }
-
-    /// `None`: it is of another origin.
-    async fn load_web_map(
-        &self,
-        isolate: &Isolate,
-        script: &LoadedScript,
-        url: &Url,
-    ) -> Result<Option<ScriptMap>, String> {
-        let address = script.map_address.clone();
-        let (text, base) = if address.starts_with("data:") {
-            (None, url.clone())
-        } else {
-            let at = url.join(&address).map_err(|cause| format!("{address}: {cause}"))?;
-            if at.origin() != url.origin() {
-                return Ok(None);
-            }
-            let loaded = tokio::time::timeout(LOAD_TIMEOUT, load_resource(isolate, at.as_str())).await;
-            (Some(loaded.map_err(|_| format!("{at} was not loaded within {LOAD_TIMEOUT:?}"))??), at)
-        };
-        let size = text.as_ref().map_or(address.len(), Vec::len);
-        let all = isolate.with_state(|state| {
-            state.map_bytes = state.map_bytes.saturating_add(size);
-            state.map_bytes
-        });
-        if all > MAX_PAGE_MAPS {
-            return Err(format!("the page's maps have more than {MAX_PAGE_MAPS} bytes"));
-        }
-        let (maps, file, most) = (self.maps.clone(), script.path.clone(), entries_left(isolate));
-        let decode = move || {
-            let map = match text {
-                Some(text) => decode_map(&text, most),
-                None => decode_inline_map(&address, most),
-            }?;
-            Ok(Some(maps.web_map(map, &base, file.as_deref())))
-        };
-        tokio::task::spawn_blocking(decode).await.unwrap_or_else(|cause| Err(cause.to_string()))
-    }
-
-    /// A script is about to be compiled; the isolate waits for us.
-    pub(crate) async fn prepare_script(&self, isolate: &Isolate, file: PathBuf, address: String) {
-        if !self.maps.covers(&file) {
-            return;
-        }
-        if let Some(map) = self.read_map(isolate, file.clone(), address).await {
-            self.bind_ahead(isolate, &file, &map).await;
-            isolate.with_state(|state| state.prepared_maps.insert(file, map));
-        }
+    if let Some(map) = read_map(session, isolate, file.clone(), address).await {
+        breakpoints::bind_ahead(session, isolate, &file, &map).await;
+        isolate.with_state(|state| state.prepared_maps.insert(file, map));
     }
 }
 

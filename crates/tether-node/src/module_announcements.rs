@@ -22,53 +22,51 @@ pub(crate) fn announcing_script(binding: &str) -> PathBuf {
     PathBuf::from(format!("/{binding}/announce_maps.cjs"))
 }
 
-impl NodeSession {
-    /// Has the modules of a program announced; in a program without `require` none are. While Node itself starts, `require`
-    /// throws: it is tried again, for at most [`EVALUATE_TIMEOUT`].
-    pub(crate) async fn announce_modules(&self, isolate: &Isolate) {
-        let (binding, script) = (&self.binding, announcing_script(&self.binding));
-        let undo = undo_function(binding);
-        let install = format!(
-            "{ANNOUNCE}const undo = [announceMaps, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
-             Object.defineProperty(globalThis, {undo}, {{configurable: true, value: undo}});"
-        );
-        let expression = format!(
-            "if (typeof require === 'function') ((require) => {{{install}}})(require)\n//# sourceURL=file://{}",
-            script.display()
-        );
-        let installed = timeout(EVALUATE_TIMEOUT, async {
-            while let Err(cause) = self.evaluate_with_require(isolate, expression.clone()).await {
-                tracing::debug!("modules are not announced yet: {cause}");
-                sleep(RETRY_PAUSE).await;
-            }
-        });
-        if installed.await.is_err() {
-            tracing::debug!("modules are not announced: the program has thrown or was busy for {EVALUATE_TIMEOUT:?}");
+/// Has the modules of a program announced; in a program without `require` none are. While Node itself starts, `require`
+/// throws: it is tried again, for at most [`EVALUATE_TIMEOUT`].
+pub(crate) async fn announce_modules(session: &NodeSession, isolate: &Isolate) {
+    let (binding, script) = (&session.binding, announcing_script(&session.binding));
+    let undo = undo_function(binding);
+    let install = format!(
+        "{ANNOUNCE}const undo = [announceMaps, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
+         Object.defineProperty(globalThis, {undo}, {{configurable: true, value: undo}});"
+    );
+    let expression = format!(
+        "if (typeof require === 'function') ((require) => {{{install}}})(require)\n//# sourceURL=file://{}",
+        script.display()
+    );
+    let installed = timeout(EVALUATE_TIMEOUT, async {
+        while let Err(cause) = evaluate_with_require(isolate, expression.clone()).await {
+            tracing::debug!("modules are not announced yet: {cause}");
+            sleep(RETRY_PAUSE).await;
         }
+    });
+    if installed.await.is_err() {
+        tracing::debug!("modules are not announced: the program has thrown or was busy for {EVALUATE_TIMEOUT:?}");
     }
+}
 
-    /// Undoes it.
-    pub(crate) async fn stop_announcing_modules(&self, isolate: &Isolate) {
-        let undo = undo_function(&self.binding);
-        let expression = format!("{{for (const undo of globalThis[{undo}] ?? []) undo(); delete globalThis[{undo}];}}");
-        if let Err(cause) = self.evaluate_with_require(isolate, expression).await {
-            tracing::debug!("modules are still announced: {cause}");
-        }
+/// Undoes it.
+pub(crate) async fn stop_announcing_modules(session: &NodeSession, isolate: &Isolate) {
+    let undo = undo_function(&session.binding);
+    let expression = format!("{{for (const undo of globalThis[{undo}] ?? []) undo(); delete globalThis[{undo}];}}");
+    if let Err(cause) = evaluate_with_require(isolate, expression).await {
+        tracing::debug!("modules are still announced: {cause}");
     }
+}
 
-    /// Evaluates in a program of Node, and only there. `Err`: the text of what it has thrown.
-    async fn evaluate_with_require(&self, isolate: &Isolate, expression: String) -> Result<(), String> {
-        if isolate.host != IsolateHost::Node {
-            return Ok(());
-        }
-        let evaluate =
-            EvaluateInGlobalScope { expression, include_command_line_api: true, ..EvaluateInGlobalScope::default() };
-        match isolate.call_within(&evaluate, EVALUATE_TIMEOUT).await {
-            Ok(result) => result.exception_details.map_or(Ok(()), |details| Err(details.text())),
-            Err(error) => {
-                tracing::debug!("the program has not answered: {error}");
-                Ok(())
-            }
+/// Evaluates in a program of Node, and only there. `Err`: the text of what it has thrown.
+async fn evaluate_with_require(isolate: &Isolate, expression: String) -> Result<(), String> {
+    if isolate.host != IsolateHost::Node {
+        return Ok(());
+    }
+    let evaluate =
+        EvaluateInGlobalScope { expression, include_command_line_api: true, ..EvaluateInGlobalScope::default() };
+    match isolate.call_within(&evaluate, EVALUATE_TIMEOUT).await {
+        Ok(result) => result.exception_details.map_or(Ok(()), |details| Err(details.text())),
+        Err(error) => {
+            tracing::debug!("the program has not answered: {error}");
+            Ok(())
         }
     }
 }

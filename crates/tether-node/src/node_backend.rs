@@ -17,16 +17,22 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attach_target::{attach_error, find_target};
+use super::connection;
 use super::connection::{InspectorAddress, process_name};
+use super::engine_events;
+use super::frames;
 use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
 use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
+use super::module_announcements;
 use super::module_announcements::announcing_script;
 use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
+use super::release;
 use super::release::Leaving;
 use super::requests::{capabilities, is_concurrent};
+use super::resume;
 use super::session::NodeSession;
 
 /// Serves DAP on a connection until it ends.
@@ -80,8 +86,8 @@ impl DapBackend for NodeBackend {
         let hook = Some(announcing_script(&binding));
         let backend = NodeBackend::new(dap, &attach.settings, binding, hook);
         let isolate = backend.connect(&target).await.map_err(failed)?;
-        backend.session.announce_modules(&isolate).await;
-        backend.session.follow_console(&isolate).await.map_err(failed)?;
+        module_announcements::announce_modules(&backend.session, &isolate).await;
+        connection::follow_console(&isolate).await.map_err(failed)?;
         Ok(StartedBackend { backend, program: None, unknown: attach.settings.unknown })
     }
 
@@ -98,10 +104,10 @@ impl DapBackend for NodeBackend {
     async fn begin_request(&mut self, request: IncomingRequest) {
         let session = Arc::clone(&self.session);
         match request.command.as_str() {
-            "threads" => request.respond(&ThreadsResponse { threads: self.session.list_threads() }),
+            "threads" => request.respond(&ThreadsResponse { threads: frames::list_threads(&self.session) }),
             "pause" => self.tasks.spawn(async move {
                 answer_request(&session, request).await;
-                session.repeat_pauses().await;
+                resume::repeat_pauses(&session).await;
             }),
             "configurationDone" => {
                 let configuring = Arc::clone(&session);
@@ -109,7 +115,7 @@ impl DapBackend for NodeBackend {
                 self.tasks.spawn(async move {
                     configured.await;
                     let isolates = session.isolates();
-                    join_all(isolates.iter().map(|isolate| session.repeat_start(isolate))).await;
+                    join_all(isolates.iter().map(|isolate| connection::repeat_start(&session, isolate))).await;
                 });
             }
             command if is_concurrent(command) => {
@@ -136,11 +142,11 @@ impl DapBackend for NodeBackend {
 
     async fn release(&mut self, is_launched: bool) {
         let leaving = if is_launched { Leaving::Launched } else { Leaving::Attached };
-        self.session.leave_processes(leaving).await;
+        release::leave_processes(&self.session, leaving).await;
     }
 
     async fn terminate(&mut self) {
-        self.session.leave_processes(Leaving::Ended).await;
+        release::leave_processes(&self.session, Leaving::Ended).await;
     }
 
     fn shown_output(&self, mut output: OutputEvent) -> Option<OutputEvent> {
@@ -162,7 +168,7 @@ impl NodeBackend {
     }
 
     async fn connect(&self, address: &InspectorAddress) -> Answer<Arc<Isolate>> {
-        self.session.connect_process(address, &self.events, &self.tasks).await
+        connection::connect_process(&self.session, address, &self.events, &self.tasks).await
     }
 
     async fn connect_opened(&self, opened: &OpenedInspector) -> Answer<Arc<Isolate>> {
@@ -178,7 +184,7 @@ impl NodeBackend {
                 let Ok(isolate) = self.session.isolate(isolate) else { return };
                 let own = Arc::clone(&isolate);
                 let added = isolate.lane.add(async move {
-                    if let Err(failure) = session.handle_event(&own, event).await {
+                    if let Err(failure) = engine_events::handle_engine_event(&session, &own, event).await {
                         // An isolate that ends meanwhile is no failure.
                         tracing::debug!("an event of {} could not be handled: {failure}", own.name);
                     }
@@ -187,13 +193,13 @@ impl NodeBackend {
             }
             IsolateEvent::ChildStarted(child) => {
                 let connection = Arc::clone(&child.connection);
-                close_when_full(&connection, self.session.add_child(child, &self.tasks));
+                close_when_full(&connection, connection::add_child(&self.session, child, &self.tasks));
             }
             IsolateEvent::Ended { isolate } => {
                 let Ok(isolate) = self.session.isolate(isolate) else { return };
                 let id = isolate.id;
                 let ending = isolate.lane.add(async move {
-                    session.report_thread("exited", id).await;
+                    connection::report_thread(&session, "exited", id).await;
                     session.remove_isolate(id);
                 });
                 if ending.is_err() {
@@ -207,15 +213,15 @@ impl NodeBackend {
         let (session, events, tasks) = (Arc::clone(&self.session), self.events.clone(), self.tasks.clone());
         self.connecting.spawn(async move {
             let connected = match opened_address(&opened) {
-                Ok(address) => session.connect_process(&address, &events, &tasks).await,
+                Ok(address) => connection::connect_process(&session, &address, &events, &tasks).await,
                 Err(failure) => Err(failure),
             };
             match connected {
                 Ok(isolate) => {
-                    session.report_thread("started", isolate.id).await;
+                    connection::report_thread(&session, "started", isolate.id).await;
                     // Fails when it has ended.
-                    let _ = session.request_start(&isolate).await;
-                    tasks.spawn(async move { session.repeat_start(&isolate).await });
+                    let _ = connection::request_start(&session, &isolate).await;
+                    tasks.spawn(async move { connection::repeat_start(&session, &isolate).await });
                 }
                 Err(failure) => {
                     let name = process_name(&opened.program, opened.pid);

@@ -21,86 +21,89 @@ const INSTALL: &str = "function(id){return this.install(id)}";
 const REMOVE: &str = "function(id){this.remove(id)}";
 const READ: &str = "function(object,name){return this.read(object,name)}";
 
-impl NodeSession {
-    /// The number by which a property can be watched. Errors: it cannot.
-    pub(crate) async fn add_watch(
-        &self,
-        isolate: &Isolate,
-        object_id: String,
-        name: &str,
-    ) -> Result<i64, RequestFailure> {
-        let added = self.call_watch_script(isolate, ADD, property_arguments(object_id, name)).await?;
-        let value = added.value.unwrap_or_default();
-        value.as_i64().ok_or_else(|| refusal_text(value.as_str().unwrap_or_default(), name).into())
-    }
+/// The number by which a property can be watched. Errors: it cannot.
+pub(crate) async fn add_watch(
+    session: &NodeSession,
+    isolate: &Isolate,
+    object_id: String,
+    name: &str,
+) -> Result<i64, RequestFailure> {
+    let added = call_watch_script(session, isolate, ADD, property_arguments(object_id, name)).await?;
+    let value = added.value.unwrap_or_default();
+    value.as_i64().ok_or_else(|| refusal_text(value.as_str().unwrap_or_default(), name).into())
+}
 
-    /// Watches a property from now on. Errors: it has been redefined since, or its object refuses it.
-    pub(crate) async fn install_watch(&self, isolate: &Isolate, watch: i64, name: &str) -> Result<(), RequestFailure> {
-        let installed = self.call_watch_script(isolate, INSTALL, vec![CallArgument::from_value(watch)]).await?;
-        match installed.value.as_ref().and_then(|value| value.as_str()) {
-            Some("") => Ok(()),
-            reason => Err(refusal_text(reason.unwrap_or_default(), name).into()),
-        }
+/// Watches a property from now on. Errors: it has been redefined since, or its object refuses it.
+pub(crate) async fn install_watch(
+    session: &NodeSession,
+    isolate: &Isolate,
+    watch: i64,
+    name: &str,
+) -> Result<(), RequestFailure> {
+    let installed = call_watch_script(session, isolate, INSTALL, vec![CallArgument::from_value(watch)]).await?;
+    match installed.value.as_ref().and_then(|value| value.as_str()) {
+        Some("") => Ok(()),
+        reason => Err(refusal_text(reason.unwrap_or_default(), name).into()),
     }
+}
 
-    /// Gives a property its value back.
-    pub(crate) async fn remove_watch(&self, isolate: &Isolate, watch: i64) {
-        // Fails when the isolate has ended.
-        let _ = self.call_watch_script(isolate, REMOVE, vec![CallArgument::from_value(watch)]).await;
+/// Gives a property its value back.
+pub(crate) async fn remove_watch(session: &NodeSession, isolate: &Isolate, watch: i64) {
+    // Fails when the isolate has ended.
+    let _ = call_watch_script(session, isolate, REMOVE, vec![CallArgument::from_value(watch)]).await;
+}
+
+/// Shows the watched properties in previews of objects as their values.
+pub(crate) async fn fill_watched_previews(session: &NodeSession, isolate: &Isolate, values: &mut [&mut RemoteObject]) {
+    if session.with_data_breakpoints(|table| table.entries.is_empty()) {
+        return;
     }
-
-    /// Shows the watched properties in previews of objects as their values.
-    pub(crate) async fn fill_watched_previews(&self, isolate: &Isolate, values: &mut [&mut RemoteObject]) {
-        if self.with_data_breakpoints(|table| table.entries.is_empty()) {
-            return;
-        }
-        for value in values {
-            let (Some(object_id), Some(preview)) = (value.object_id.clone(), &mut value.preview) else { continue };
-            for property in preview.properties.iter_mut().filter(|property| property.kind == "accessor") {
-                let arguments = property_arguments(object_id.clone(), &property.name);
-                // Fails when it is the program's own accessor.
-                if let Ok(found) = self.call_watch_script(isolate, READ, arguments).await {
-                    (property.value, property.kind, property.subtype) = (Some(found.text()), found.kind, found.subtype);
-                }
+    for value in values {
+        let (Some(object_id), Some(preview)) = (value.object_id.clone(), &mut value.preview) else { continue };
+        for property in preview.properties.iter_mut().filter(|property| property.kind == "accessor") {
+            let arguments = property_arguments(object_id.clone(), &property.name);
+            // Fails when it is the program's own accessor.
+            if let Ok(found) = call_watch_script(session, isolate, READ, arguments).await {
+                (property.value, property.kind, property.subtype) = (Some(found.text()), found.kind, found.subtype);
             }
         }
     }
+}
 
-    /// Whether a property is one that is watched.
-    pub(crate) fn is_watched(&self, property: &PropertyDescriptor) -> bool {
-        let text = property.get.as_ref().and_then(|get| get.description.as_deref());
-        text.is_some_and(|text| text.contains(&self.binding))
-    }
+/// Whether a property is one that is watched.
+pub(crate) fn is_watched(session: &NodeSession, property: &PropertyDescriptor) -> bool {
+    let text = property.get.as_ref().and_then(|get| get.description.as_deref());
+    text.is_some_and(|text| text.contains(&session.binding))
+}
 
-    async fn call_watch_script(
-        &self,
-        isolate: &Isolate,
-        function_declaration: &'static str,
-        arguments: Vec<CallArgument>,
-    ) -> Result<RemoteObject, RequestFailure> {
-        let known = self.with_data_breakpoints(|table| table.scripts.get(&isolate.id).cloned());
-        let object_id = match known {
-            Some(object_id) => object_id,
-            None => self.load_watch_script(isolate).await?,
-        };
-        let object_group = WATCH_OBJECTS.to_owned();
-        let call = CallFunction { object_id, function_declaration, arguments, object_group, ..CallFunction::default() };
-        let called = isolate.call(&call).await?;
-        match called.exception_details {
-            Some(details) => Err(details.text().lines().next().unwrap_or_default().into()),
-            None => Ok(called.result),
-        }
+async fn call_watch_script(
+    session: &NodeSession,
+    isolate: &Isolate,
+    function_declaration: &'static str,
+    arguments: Vec<CallArgument>,
+) -> Result<RemoteObject, RequestFailure> {
+    let known = session.with_data_breakpoints(|table| table.scripts.get(&isolate.id).cloned());
+    let object_id = match known {
+        Some(object_id) => object_id,
+        None => load_watch_script(session, isolate).await?,
+    };
+    let object_group = WATCH_OBJECTS.to_owned();
+    let call = CallFunction { object_id, function_declaration, arguments, object_group, ..CallFunction::default() };
+    let called = isolate.call(&call).await?;
+    match called.exception_details {
+        Some(details) => Err(details.text().lines().next().unwrap_or_default().into()),
+        None => Ok(called.result),
     }
+}
 
-    async fn load_watch_script(&self, isolate: &Isolate) -> Result<String, RequestFailure> {
-        let expression = SCRIPT.replace(ACCESSOR, &self.binding);
-        let object_group = WATCH_OBJECTS.to_owned();
-        let evaluate = EvaluateInGlobalScope { expression, object_group, ..EvaluateInGlobalScope::default() };
-        let loaded = isolate.call(&evaluate).await?.result.object_id;
-        let object_id = loaded.ok_or("properties cannot be watched in this program")?;
-        self.with_data_breakpoints(|table| table.scripts.insert(isolate.id, object_id.clone()));
-        Ok(object_id)
-    }
+async fn load_watch_script(session: &NodeSession, isolate: &Isolate) -> Result<String, RequestFailure> {
+    let expression = SCRIPT.replace(ACCESSOR, &session.binding);
+    let object_group = WATCH_OBJECTS.to_owned();
+    let evaluate = EvaluateInGlobalScope { expression, object_group, ..EvaluateInGlobalScope::default() };
+    let loaded = isolate.call(&evaluate).await?.result.object_id;
+    let object_id = loaded.ok_or("properties cannot be watched in this program")?;
+    session.with_data_breakpoints(|table| table.scripts.insert(isolate.id, object_id.clone()));
+    Ok(object_id)
 }
 
 fn property_arguments(object_id: String, name: &str) -> Vec<CallArgument> {

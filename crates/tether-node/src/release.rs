@@ -14,7 +14,9 @@ use tether_cdp::debugger::{
 use tether_cdp::types::{ClosePage, DisableDebugger};
 use tokio::time::timeout;
 
+use super::data_breakpoints;
 use super::isolate::Isolate;
+use super::module_announcements;
 use super::session::NodeSession;
 
 /// How long all processes may take to undo what we have changed in them, or to end.
@@ -37,72 +39,72 @@ pub(crate) enum Leaving {
     Ended,
 }
 
-impl NodeSession {
-    /// Leaves all processes, or pages, within a second, whatever they do.
-    pub(crate) async fn leave_processes(&self, leaving: Leaving) {
-        let mut processes = self.isolates();
-        processes.retain(|isolate| isolate.is_main());
-        let prepared = timeout(UNDO_TIMEOUT, async {
-            match leaving {
-                Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
-                Leaving::Attached => {
-                    join_all(processes.iter().map(|process| self.stop_announcing_modules(process))).await;
-                    self.remove_all_data_breakpoints().await;
-                }
-                Leaving::Launched => self.remove_all_data_breakpoints().await,
+/// Leaves all processes, or pages, within a second, whatever they do.
+pub(crate) async fn leave_processes(session: &NodeSession, leaving: Leaving) {
+    let mut processes = session.isolates();
+    processes.retain(|isolate| isolate.is_main());
+    let prepared = timeout(UNDO_TIMEOUT, async {
+        match leaving {
+            Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
+            Leaving::Attached => {
+                join_all(
+                    processes.iter().map(|process| module_announcements::stop_announcing_modules(session, process)),
+                )
+                .await;
+                data_breakpoints::remove_all_data_breakpoints(session).await;
             }
-        });
-        if prepared.await.is_err() {
-            let what = if leaving == Leaving::Ended { "may keep running" } else { "may still watch properties" };
-            let names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
-            let said = format!("{}: no answer within {UNDO_TIMEOUT:?}; it is left, and {what}\n", names.join(", "));
-            self.print("important", &said).await;
+            Leaving::Launched => data_breakpoints::remove_all_data_breakpoints(session).await,
         }
-        // An evaluation that still goes on could reach a process that ends meanwhile.
-        processes.iter().for_each(|process| process.connection.leave());
-        join_all(processes.iter().map(|process| self.leave_process(process))).await;
+    });
+    if prepared.await.is_err() {
+        let what = if leaving == Leaving::Ended { "may keep running" } else { "may still watch properties" };
+        let names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
+        let said = format!("{}: no answer within {UNDO_TIMEOUT:?}; it is left, and {what}\n", names.join(", "));
+        session.print("important", &said).await;
     }
+    // An evaluation that still goes on could reach a process that ends meanwhile.
+    processes.iter().for_each(|process| process.connection.leave());
+    join_all(processes.iter().map(|process| leave_process(process))).await;
+}
 
-    /// A main thread that is paused runs on when its last client has left.
-    async fn leave_process(&self, process: &Isolate) {
-        self.release_workers(process).await;
-        if !process.is_web() {
-            // Workers that were made before start now, and wait for us: each is told to run as it says so.
-            let _ = timeout(WORKER_START, process.connection.wait_closed()).await;
-        }
-        process.connection.close();
-        // It is closed all the same, by the task that drives it.
-        let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
+/// A main thread that is paused runs on when its last client has left.
+async fn leave_process(process: &Isolate) {
+    release_workers(process).await;
+    if !process.is_web() {
+        // Workers that were made before start now, and wait for us: each is told to run as it says so.
+        let _ = timeout(WORKER_START, process.connection.wait_closed()).await;
     }
+    process.connection.close();
+    // It is closed all the same, by the task that drives it.
+    let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
+}
 
-    /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
-    pub(crate) async fn let_workers_end(&self, process: &Isolate, thread: Option<u64>) {
-        let mut workers = self.isolates();
-        workers.retain(|it| {
-            let is_of_process = !it.is_main() && Arc::ptr_eq(&it.connection, &process.connection);
-            is_of_process && (thread.is_none() || it.worker_thread == thread)
-        });
-        let ending = join_all(workers.iter().map(|worker| let_worker_end(worker)));
-        if timeout(RELEASE_TIMEOUT, ending).await.is_err() {
-            tracing::debug!("{} has not passed on that its workers end", process.name);
-        }
+/// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
+pub(crate) async fn let_workers_end(session: &NodeSession, process: &Isolate, thread: Option<u64>) {
+    let mut workers = session.isolates();
+    workers.retain(|it| {
+        let is_of_process = !it.is_main() && Arc::ptr_eq(&it.connection, &process.connection);
+        is_of_process && (thread.is_none() || it.worker_thread == thread)
+    });
+    let ending = join_all(workers.iter().map(|worker| let_worker_end(worker)));
+    if timeout(RELEASE_TIMEOUT, ending).await.is_err() {
+        tracing::debug!("{} has not passed on that its workers end", process.name);
     }
+}
 
-    /// Lets the workers of a process run as if there were no debugger, also those that start from now on.
-    pub(crate) async fn release_workers(&self, process: &Isolate) {
-        if process.is_web() {
-            return;
-        }
-        let released = timeout(RELEASE_TIMEOUT, async {
-            // Fails when it has ended.
-            let _ =
-                process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
-            let workers = process.connection.child_sessions();
-            join_all(workers.iter().map(release_worker)).await;
-        });
-        if released.await.is_err() {
-            tracing::debug!("{} has not passed on that its workers are left", process.name);
-        }
+/// Lets the workers of a process run as if there were no debugger, also those that start from now on.
+pub(crate) async fn release_workers(process: &Isolate) {
+    if process.is_web() {
+        return;
+    }
+    let released = timeout(RELEASE_TIMEOUT, async {
+        // Fails when it has ended.
+        let _ = process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
+        let workers = process.connection.child_sessions();
+        join_all(workers.iter().map(release_worker)).await;
+    });
+    if released.await.is_err() {
+        tracing::debug!("{} has not passed on that its workers are left", process.name);
     }
 }
 

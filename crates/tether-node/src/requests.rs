@@ -22,9 +22,17 @@ use tether_dap::types::{
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
+use super::breakpoints;
+use super::completions;
+use super::connection;
+use super::data_breakpoints;
+use super::evaluation;
+use super::frames;
 use super::isolate::StepKind;
 use super::lane::wait_for_all;
+use super::resume;
 use super::session::NodeSession;
+use super::variables;
 
 /// Requests that may take as long as code of the program does, and whose order does not matter: they delay no others.
 const CONCURRENT: [&str; 7] =
@@ -76,31 +84,37 @@ pub(crate) fn capabilities() -> DapCapabilities {
 
 impl DapRequests for NodeSession {
     async fn threads(self: &Arc<Self>) -> Answer<Vec<DapThread>> {
-        Ok(self.list_threads())
+        Ok(frames::list_threads(self))
     }
 
     async fn stack_trace(self: &Arc<Self>, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {
-        self.list_frames(arguments).await
+        frames::stack_trace(self, arguments).await
     }
 
     async fn scopes(self: &Arc<Self>, frame_id: i64) -> Answer<Vec<DapScope>> {
-        self.list_scopes(frame_id)
+        frames::scopes(self, frame_id)
     }
 
     async fn variables(self: &Arc<Self>, arguments: VariablesArguments) -> Answer<Vec<DapVariable>> {
-        self.list_variables(arguments).await
+        variables::variables(self, arguments).await
     }
 
     async fn evaluate(self: &Arc<Self>, arguments: EvaluateArguments) -> Answer<EvaluateResponse> {
-        self.evaluate_text(arguments).await
+        evaluation::evaluate(self, arguments).await
     }
 
     async fn start_program(self: &Arc<Self>) -> Answer<()> {
-        self.start_isolates().await
+        self.with_settings(|settings| settings.is_configured = true);
+        let starting = self.isolates();
+        wait_for_all(starting.iter().map(|isolate| connection::request_start(self, isolate)))
+            .await
+            .unwrap_or_default()
+            .into_iter()
+            .collect()
     }
 
     async fn continue_thread(self: &Arc<Self>, thread_id: i64) -> Answer<bool> {
-        self.resume_isolate(thread_id).await
+        resume::continue_thread(self, thread_id).await
     }
 
     async fn step(self: &Arc<Self>, thread_id: i64, step: DapStep) -> Answer<()> {
@@ -109,92 +123,14 @@ impl DapRequests for NodeSession {
             DapStep::Into(_) => StepKind::Into,
             DapStep::Out => StepKind::Out,
         };
-        self.step_isolate(thread_id, kind).await
+        resume::step(self, thread_id, kind).await
     }
 
     async fn pause(self: &Arc<Self>, thread_id: i64) -> Answer<()> {
-        self.pause_isolate(thread_id).await
+        resume::pause(self, thread_id).await
     }
 
     async fn set_breakpoints(self: &Arc<Self>, arguments: SetBreakpointsArguments) -> Answer<Vec<DapBreakpoint>> {
-        self.replace_line_breakpoints(arguments).await
-    }
-
-    async fn set_exception_breakpoints(self: &Arc<Self>, arguments: SetExceptionBreakpointsArguments) -> Answer<()> {
-        self.set_exception_filters(&arguments).await
-    }
-
-    async fn set_function_breakpoints(
-        self: &Arc<Self>,
-        arguments: SetFunctionBreakpointsArguments,
-    ) -> Answer<Vec<DapBreakpoint>> {
-        self.replace_function_breakpoints(arguments).await
-    }
-
-    async fn set_data_breakpoints(self: &Arc<Self>, wanted: Vec<DataBreakpoint>) -> Answer<Vec<DapBreakpoint>> {
-        Ok(self.replace_data_breakpoints(wanted).await)
-    }
-
-    async fn data_breakpoint_info(
-        self: &Arc<Self>,
-        arguments: DataBreakpointInfoArguments,
-    ) -> Answer<DataBreakpointInfoResponse> {
-        Ok(self.data_info(arguments).await)
-    }
-
-    async fn set_variable(self: &Arc<Self>, arguments: SetVariableArguments) -> Answer<SetVariableResponse> {
-        self.assign_variable(arguments).await
-    }
-
-    async fn set_expression(self: &Arc<Self>, arguments: SetExpressionArguments) -> Answer<SetVariableResponse> {
-        let SetExpressionArguments { expression, value, frame_id } = arguments;
-        self.assign_expression(&expression, &value, frame_id).await
-    }
-
-    async fn completions(self: &Arc<Self>, arguments: CompletionsArguments) -> Answer<CompletionsResponse> {
-        self.complete_text(arguments).await
-    }
-
-    async fn exception_info(self: &Arc<Self>, thread_id: i64) -> Answer<ExceptionInfoResponse> {
-        self.describe_exception(thread_id)
-    }
-
-    async fn source_text(self: &Arc<Self>, reference: i64) -> Answer<String> {
-        self.read_source(reference).await
-    }
-
-    async fn restart_frame(self: &Arc<Self>, frame_id: i64) -> Answer<()> {
-        self.rerun_frame(frame_id).await
-    }
-}
-
-impl NodeSession {
-    /// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
-    pub(crate) async fn answer_in_lane(self: &Arc<NodeSession>, request: IncomingRequest) {
-        let RequestPlace { thread_id, frame_id } = request.read_arguments().unwrap_or_default();
-        let of_frame = || frame_id.and_then(|frame| self.isolate_of_frame(frame));
-        let isolate = thread_id.or_else(of_frame).and_then(|id| self.isolate(id).ok());
-        let Some(isolate) = isolate else { return answer_request(self, request).await };
-        let session = Arc::clone(self);
-        // Without room it is dropped, which refuses it.
-        let _ = isolate.lane.add(async move { answer_request(&session, request).await });
-    }
-
-    /// The client has sent its breakpoints: what waits for that runs.
-    async fn start_isolates(self: &Arc<NodeSession>) -> Result<(), RequestFailure> {
-        self.with_settings(|settings| settings.is_configured = true);
-        let starting = self.isolates();
-        wait_for_all(starting.iter().map(|isolate| self.request_start(isolate)))
-            .await
-            .unwrap_or_default()
-            .into_iter()
-            .collect()
-    }
-
-    async fn replace_line_breakpoints(
-        self: &Arc<NodeSession>,
-        arguments: SetBreakpointsArguments,
-    ) -> Answer<Vec<DapBreakpoint>> {
         let path = PathBuf::from(arguments.source.path.ok_or("a source without a path has no breakpoints")?);
         // Scripts are named without links.
         let file = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -205,40 +141,10 @@ impl NodeSession {
         });
         let is_in_file =
             |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Line { path: of, .. } if *of == path);
-        self.replace_breakpoints(is_in_file, wanted.collect()).await
+        breakpoints::replace_breakpoints(self, is_in_file, wanted.collect()).await
     }
 
-    async fn replace_function_breakpoints(
-        self: &Arc<NodeSession>,
-        arguments: SetFunctionBreakpointsArguments,
-    ) -> Answer<Vec<DapBreakpoint>> {
-        let wanted = arguments.breakpoints.iter().map(|it| {
-            let place = NodeBreakpointPlace::Function(it.name.trim().to_owned());
-            self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &None)
-        });
-        let is_function = |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Function(_));
-        self.replace_breakpoints(is_function, wanted.collect()).await
-    }
-
-    fn wanted_breakpoint(
-        &self,
-        place: NodeBreakpointPlace,
-        condition: &Option<String>,
-        hit_condition: &Option<String>,
-        log_message: &Option<String>,
-    ) -> Result<WantedBreakpoint, String> {
-        let given =
-            |text: &Option<String>| text.as_deref().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
-        let (condition, log_message) = (given(condition), log_message.clone().filter(|text| !text.is_empty()));
-        let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
-        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding)?;
-        Ok(WantedBreakpoint { place, condition, hits, log_message })
-    }
-
-    async fn set_exception_filters(
-        self: &Arc<NodeSession>,
-        arguments: &SetExceptionBreakpointsArguments,
-    ) -> Result<(), RequestFailure> {
+    async fn set_exception_breakpoints(self: &Arc<Self>, arguments: SetExceptionBreakpointsArguments) -> Answer<()> {
         let options = arguments.filter_options.iter().map(|option| &option.filter_id);
         let filters: Vec<&String> = arguments.filters.iter().chain(options).collect();
         let has = |name: &str| filters.iter().any(|filter| *filter == name);
@@ -260,6 +166,82 @@ impl NodeSession {
         Ok(set?)
     }
 
+    async fn set_function_breakpoints(
+        self: &Arc<Self>,
+        arguments: SetFunctionBreakpointsArguments,
+    ) -> Answer<Vec<DapBreakpoint>> {
+        let wanted = arguments.breakpoints.iter().map(|it| {
+            let place = NodeBreakpointPlace::Function(it.name.trim().to_owned());
+            self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &None)
+        });
+        let is_function = |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Function(_));
+        breakpoints::replace_breakpoints(self, is_function, wanted.collect()).await
+    }
+
+    async fn set_data_breakpoints(self: &Arc<Self>, wanted: Vec<DataBreakpoint>) -> Answer<Vec<DapBreakpoint>> {
+        Ok(data_breakpoints::set_data_breakpoints(self, wanted).await)
+    }
+
+    async fn data_breakpoint_info(
+        self: &Arc<Self>,
+        arguments: DataBreakpointInfoArguments,
+    ) -> Answer<DataBreakpointInfoResponse> {
+        Ok(data_breakpoints::data_breakpoint_info(self, arguments).await)
+    }
+
+    async fn set_variable(self: &Arc<Self>, arguments: SetVariableArguments) -> Answer<SetVariableResponse> {
+        variables::set_variable(self, arguments).await
+    }
+
+    async fn set_expression(self: &Arc<Self>, arguments: SetExpressionArguments) -> Answer<SetVariableResponse> {
+        let SetExpressionArguments { expression, value, frame_id } = arguments;
+        evaluation::set_expression(self, &expression, &value, frame_id).await
+    }
+
+    async fn completions(self: &Arc<Self>, arguments: CompletionsArguments) -> Answer<CompletionsResponse> {
+        completions::completions(self, arguments).await
+    }
+
+    async fn exception_info(self: &Arc<Self>, thread_id: i64) -> Answer<ExceptionInfoResponse> {
+        evaluation::exception_info(self, thread_id)
+    }
+
+    async fn source_text(self: &Arc<Self>, reference: i64) -> Answer<String> {
+        frames::source_text(self, reference).await
+    }
+
+    async fn restart_frame(self: &Arc<Self>, frame_id: i64) -> Answer<()> {
+        resume::restart_frame(self, frame_id).await
+    }
+}
+
+impl NodeSession {
+    /// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
+    pub(crate) async fn answer_in_lane(self: &Arc<NodeSession>, request: IncomingRequest) {
+        let RequestPlace { thread_id, frame_id } = request.read_arguments().unwrap_or_default();
+        let of_frame = || frame_id.and_then(|frame| self.isolate_of_frame(frame));
+        let isolate = thread_id.or_else(of_frame).and_then(|id| self.isolate(id).ok());
+        let Some(isolate) = isolate else { return answer_request(self, request).await };
+        let session = Arc::clone(self);
+        // Without room it is dropped, which refuses it.
+        let _ = isolate.lane.add(async move { answer_request(&session, request).await });
+    }
+
+    fn wanted_breakpoint(
+        &self,
+        place: NodeBreakpointPlace,
+        condition: &Option<String>,
+        hit_condition: &Option<String>,
+        log_message: &Option<String>,
+    ) -> Result<WantedBreakpoint, String> {
+        let given =
+            |text: &Option<String>| text.as_deref().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
+        let (condition, log_message) = (given(condition), log_message.clone().filter(|text| !text.is_empty()));
+        let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
+        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding)?;
+        Ok(WantedBreakpoint { place, condition, hits, log_message })
+    }
+
     /// At which exceptions the engine pauses.
     pub(crate) fn exception_state(&self) -> SetPauseOnExceptions {
         let settings = self.with_settings(|settings| *settings);
@@ -276,6 +258,6 @@ impl NodeSession {
         let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let place = NodeBreakpointPlace::Entry(file);
         let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };
-        self.replace_breakpoints(|_| false, vec![Ok(wanted)]).await.map(drop)
+        breakpoints::replace_breakpoints(self, |_| false, vec![Ok(wanted)]).await.map(drop)
     }
 }

@@ -15,6 +15,7 @@ use tokio::join;
 use super::isolate::{Isolate, RequestedMove, StepKind, StepStart};
 use super::session::NodeSession;
 use super::variables::STOP_OBJECTS;
+use super::watch_stops;
 
 /// When a pause is requested again; a program that waits for an event pauses at its next code.
 const PAUSE_REPEATS: [Duration; 4] =
@@ -45,103 +46,105 @@ async fn release_objects(isolate: &Isolate) {
     let _ = isolate.call(&ReleaseObjectGroup { object_group: STOP_OBJECTS.to_owned() }).await;
 }
 
-impl NodeSession {
-    /// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
-    pub(crate) async fn resume_isolate(&self, thread_id: i64) -> Result<bool, RequestFailure> {
-        let isolate = self.leave_pause(thread_id, RequestedMove::Run)?;
-        let resume = async {
-            restore_speed(&isolate).await;
-            isolate.call(&ResumeScript {}).await
-        };
-        join!(release_objects(&isolate), resume).1?;
-        Ok(self.isolates().iter().all(|isolate| isolate.pause().is_none()))
-    }
+/// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
+pub(crate) async fn continue_thread(session: &NodeSession, thread_id: i64) -> Result<bool, RequestFailure> {
+    let isolate = leave_pause(session, thread_id, RequestedMove::Run)?;
+    let resume = async {
+        restore_speed(&isolate).await;
+        isolate.call(&ResumeScript {}).await
+    };
+    join!(release_objects(&isolate), resume).1?;
+    Ok(session.isolates().iter().all(|isolate| isolate.pause().is_none()))
+}
 
-    /// Steps a thread that has stopped. Errors: it has not.
-    pub(crate) async fn step_isolate(&self, thread_id: i64, kind: StepKind) -> Result<(), RequestFailure> {
-        let is_in_setter = self.isolate(thread_id)?.pause().is_some_and(|pause| pause.is_watched_write());
-        let isolate = self.leave_pause(thread_id, RequestedMove::Step(kind))?;
-        let step = async {
-            if is_in_setter {
-                self.step_from_setter(&isolate, kind).await
-            } else {
-                self.send_step(&isolate, kind).await
-            }
-        };
-        join!(release_objects(&isolate), step).1
-    }
-
-    /// Sends a step to the engine.
-    pub(crate) async fn send_step(&self, isolate: &Isolate, kind: StepKind) -> Result<(), RequestFailure> {
-        match kind {
-            StepKind::Into => isolate.call(&StepInto {}).await?,
-            StepKind::Over => isolate.call(&StepOver {}).await?,
-            StepKind::Out => isolate.call(&StepOut {}).await?,
-        };
-        Ok(())
-    }
-
-    /// Pauses a thread as soon as it runs code; it may wait for an event.
-    pub(crate) async fn pause_isolate(&self, thread_id: i64) -> Result<(), RequestFailure> {
-        let isolate = self.isolate(thread_id)?;
-        if isolate.pause().is_none() {
-            isolate.with_state(|state| state.requested = RequestedMove::Pause);
-            match isolate.call_within(&PauseScript {}, PAUSE_TIMEOUT).await {
-                // It pauses once it runs code again.
-                Err(CdpError::TimedOut { .. }) => {}
-                answered => drop(answered?),
-            }
+/// Steps a thread that has stopped. Errors: it has not.
+pub(crate) async fn step(session: &NodeSession, thread_id: i64, kind: StepKind) -> Result<(), RequestFailure> {
+    let is_in_setter = session.isolate(thread_id)?.pause().is_some_and(|pause| pause.is_watched_write());
+    let isolate = leave_pause(session, thread_id, RequestedMove::Step(kind))?;
+    let step = async {
+        if is_in_setter {
+            watch_stops::step_from_setter(session, &isolate, kind).await
+        } else {
+            send_step(&isolate, kind).await
         }
-        Ok(())
-    }
+    };
+    join!(release_objects(&isolate), step).1
+}
 
-    /// Requests again the pauses that have not come: the engine may drop one that it takes up in code that steps pass over.
-    pub(crate) async fn repeat_pauses(&self) {
-        for delay in PAUSE_REPEATS {
-            tokio::select! {
-                () = tokio::time::sleep(delay) => {}
-                _ = self.dap.wait_closed() => return,
-            }
-            let awaits = |isolate: &Arc<Isolate>| {
-                isolate.with_state(|state| state.pause.is_none() && state.requested == RequestedMove::Pause)
-            };
-            let waiting: Vec<_> = self.isolates().into_iter().filter(awaits).collect();
-            if waiting.is_empty() {
-                return;
-            }
-            for isolate in waiting {
-                // Fails when it has ended.
-                let _ = isolate.call(&PauseScript {}).await;
-            }
+/// Sends a step to the engine.
+pub(crate) async fn send_step(isolate: &Isolate, kind: StepKind) -> Result<(), RequestFailure> {
+    match kind {
+        StepKind::Into => isolate.call(&StepInto {}).await?,
+        StepKind::Over => isolate.call(&StepOver {}).await?,
+        StepKind::Out => isolate.call(&StepOut {}).await?,
+    };
+    Ok(())
+}
+
+/// Pauses a thread as soon as it runs code; it may wait for an event.
+pub(crate) async fn pause(session: &NodeSession, thread_id: i64) -> Result<(), RequestFailure> {
+    let isolate = session.isolate(thread_id)?;
+    if isolate.pause().is_none() {
+        isolate.with_state(|state| state.requested = RequestedMove::Pause);
+        match isolate.call_within(&PauseScript {}, PAUSE_TIMEOUT).await {
+            // It pauses once it runs code again.
+            Err(CdpError::TimedOut { .. }) => {}
+            answered => drop(answered?),
         }
     }
+    Ok(())
+}
 
-    /// Runs a frame anew from its beginning.
-    pub(crate) async fn rerun_frame(&self, frame_id: i64) -> Result<(), RequestFailure> {
-        let (isolate, pause, frame) = self.find_frame(frame_id)?;
-        let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth));
-        let at = at.ok_or("a frame that waits for an asynchronous call cannot be restarted")?;
-        let restart = RestartCallFrame { call_frame_id: at.call_frame_id.clone(), mode: "StepInto" };
-        self.leave_pause(isolate.id, RequestedMove::Step(StepKind::Into))?;
-        isolate.call(&restart).await?;
-        Ok(())
-    }
-
-    /// What is known of a pause is forgotten before the isolate runs.
-    fn leave_pause(&self, thread_id: i64, requested: RequestedMove) -> Result<Arc<Isolate>, RequestFailure> {
-        let isolate = self.isolate(thread_id)?;
-        let was_paused = isolate.with_state(|state| {
-            let left = state.pause.take();
-            if let Some(pause) = &left {
-                (state.requested, state.steps_without_source) = (requested, 0);
-                (state.step_start, state.is_stepping_back) = (StepStart::of(&pause.event), false);
-            }
-            left.is_some()
-        });
-        if !was_paused {
-            return Err("notStopped".into());
+/// Requests again the pauses that have not come: the engine may drop one that it takes up in code that steps pass over.
+pub(crate) async fn repeat_pauses(session: &NodeSession) {
+    for delay in PAUSE_REPEATS {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            _ = session.dap.wait_closed() => return,
         }
-        self.forget_pause(thread_id);
-        Ok(isolate)
+        let awaits = |isolate: &Arc<Isolate>| {
+            isolate.with_state(|state| state.pause.is_none() && state.requested == RequestedMove::Pause)
+        };
+        let waiting: Vec<_> = session.isolates().into_iter().filter(awaits).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        for isolate in waiting {
+            // Fails when it has ended.
+            let _ = isolate.call(&PauseScript {}).await;
+        }
     }
+}
+
+/// Runs a frame anew from its beginning.
+pub(crate) async fn restart_frame(session: &NodeSession, frame_id: i64) -> Result<(), RequestFailure> {
+    let (isolate, pause, frame) = session.find_frame(frame_id)?;
+    let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth));
+    let at = at.ok_or("a frame that waits for an asynchronous call cannot be restarted")?;
+    let restart = RestartCallFrame { call_frame_id: at.call_frame_id.clone(), mode: "StepInto" };
+    leave_pause(session, isolate.id, RequestedMove::Step(StepKind::Into))?;
+    isolate.call(&restart).await?;
+    Ok(())
+}
+
+/// What is known of a pause is forgotten before the isolate runs.
+fn leave_pause(
+    session: &NodeSession,
+    thread_id: i64,
+    requested: RequestedMove,
+) -> Result<Arc<Isolate>, RequestFailure> {
+    let isolate = session.isolate(thread_id)?;
+    let was_paused = isolate.with_state(|state| {
+        let left = state.pause.take();
+        if let Some(pause) = &left {
+            (state.requested, state.steps_without_source) = (requested, 0);
+            (state.step_start, state.is_stepping_back) = (StepStart::of(&pause.event), false);
+        }
+        left.is_some()
+    });
+    if !was_paused {
+        return Err("notStopped".into());
+    }
+    session.forget_pause(thread_id);
+    Ok(isolate)
 }

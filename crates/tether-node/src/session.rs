@@ -264,4 +264,9 @@ impl NodeSession {
     pub(crate) fn script(&self, isolate: i64, id: &str) -> Option<Arc<LoadedScript>> {
         self.isolate(isolate).ok()?.with_state(|state| state.scripts.get(id))
     }
+
+    /// Whether a script is ours, which each process loads first.
+    pub(crate) fn is_hook(&self, script: &LoadedScript) -> bool {
+        script.path.is_some() && script.path == self.hook
+    }
 }

@@ -8,20 +8,17 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tether_backend::request_failure::RequestFailure;
-use tether_cdp::CdpEvent;
-use tether_cdp::debugger::{
-    BreakpointResolved, ParsedScript, PausedEvent, RemoveBreakpoint, ResumeScript, ScriptPosition, SetBlackboxedRanges,
-};
-use tether_cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
-use tether_cdp::types::RemoteObject;
-use tether_dap::types::{ContinuedEvent, LoadedSourceEvent, StoppedEvent};
+use tether_cdp::debugger::{PausedEvent, RemoveBreakpoint, ResumeScript};
+use tether_dap::types::StoppedEvent;
 
-use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::NodeBreakpointPlace;
+use super::breakpoints;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
+use super::map_loading;
+use super::resume;
 use super::resume::restore_speed;
-use super::scripts::LoadedScript;
 use super::session::NodeSession;
+use super::watch_stops;
 
 /// Of so many frames of a pause the source maps are read at once; of the others when they are shown.
 const MAX_MAPPED_FRAMES: usize = 20;
@@ -48,294 +45,196 @@ struct StopReport {
     breakpoints: Vec<i64>,
 }
 
-impl NodeSession {
-    /// Handles what the inspector of an isolate has sent.
-    pub(crate) async fn handle_event(&self, isolate: &Arc<Isolate>, event: CdpEvent) -> Result<(), RequestFailure> {
-        match event.method.as_str() {
-            "Debugger.scriptParsed" => {
-                let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
-                if let Some(script) = parsed.and_then(|parsed| self.add_script(isolate, &parsed)) {
-                    self.handle_parsed(isolate, &script).await?;
-                }
-            }
-            "Debugger.paused" => {
-                if let Some(paused) = event.parse_as::<PausedEvent>("Debugger.paused") {
-                    self.handle_paused(isolate, paused).await?;
-                }
-            }
-            "Debugger.resumed" => self.handle_resumed(isolate).await,
-            "Debugger.breakpointResolved" => {
-                if let Some(resolved) = event.parse_as::<BreakpointResolved>("Debugger.breakpointResolved") {
-                    self.handle_resolved(isolate, &resolved).await;
-                }
-            }
-            // It has finished, and waits until its debugger has left.
-            "NodeRuntime.waitingForDisconnect" => {
-                self.release_workers(isolate).await;
-                isolate.connection.close();
-            }
-            // Another document is shown.
-            "Runtime.executionContextsCleared" => self.forget_scripts(isolate).await,
-            "Runtime.bindingCalled" => {
-                if let Some(called) = event.parse_as::<BindingCalled>("Runtime.bindingCalled") {
-                    self.handle_report(isolate, &called).await;
-                }
-            }
-            "Runtime.consoleAPICalled" => {
-                if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
-                    self.print_console(&called).await;
-                }
-            }
-            "Runtime.exceptionThrown" => {
-                if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
-                    self.print("stderr", &format!("{}\n", thrown.exception_details.text())).await;
-                }
-            }
-            _ => {}
+/// The isolate runs on as it did before a pause that was for us.
+async fn leave_preparation(isolate: &Isolate) -> Result<(), RequestFailure> {
+    match isolate.with_state(|state| state.requested) {
+        RequestedMove::Step(StepKind::Into) | RequestedMove::Pause => resume::send_step(isolate, StepKind::Into).await,
+        // Back to where the script is loaded from.
+        RequestedMove::Step(_) => resume::send_step(isolate, StepKind::Out).await,
+        RequestedMove::Run => {
+            isolate.call(&ResumeScript {}).await?;
+            Ok(())
         }
-        Ok(())
     }
+}
 
-    fn add_script(&self, isolate: &Isolate, parsed: &ParsedScript) -> Option<Arc<LoadedScript>> {
-        let path = self.maps.script_file(&parsed.url);
-        isolate.with_state(|state| state.scripts.add(parsed, path, &self.skip))
-    }
-
-    async fn handle_report(&self, isolate: &Isolate, called: &BindingCalled) {
-        if called.name != self.binding {
-            return;
+/// Stops, goes on with a step, or lets the isolate run: the engine has paused.
+pub(crate) async fn handle_paused(
+    session: &NodeSession,
+    isolate: &Arc<Isolate>,
+    event: PausedEvent,
+) -> Result<(), RequestFailure> {
+    if event.reason == "instrumentation" || event.hit_breakpoints.iter().any(|id| is_instrumentation(id)) {
+        let script = event.data.as_ref().and_then(|data| data["scriptId"].as_str());
+        if let Some(script) = script.and_then(|id| session.script(isolate.id, id)) {
+            map_loading::load_map(session, isolate, &script).await;
         }
-        match serde_json::from_str(&called.payload) {
-            Ok(ProgramReport::Log(text)) => self.print("console", &format!("{text}\n")).await,
-            Ok(ProgramReport::ConditionError { condition, reason }) => {
-                self.report_condition_failure(&condition, reason).await;
+        return leave_preparation(isolate).await;
+    }
+    let Some(event) = watch_stops::handle_watch_pause(session, isolate, event).await? else { return Ok(()) };
+    let top = event.call_frames.first().and_then(|frame| session.script(isolate.id, &frame.location.script_id));
+    if top.is_some_and(|script| session.is_hook(&script)) {
+        return leave_preparation(isolate).await;
+    }
+    // Maps of frames whose scripts were parsed before we were there.
+    for frame in event.call_frames.iter().take(MAX_MAPPED_FRAMES) {
+        if let Some(script) = session.script(isolate.id, &frame.location.script_id) {
+            map_loading::load_map(session, isolate, &script).await;
+        }
+    }
+    isolate.with_state(|state| state.slowed.record(&event));
+    match find_report(session, isolate, &event).await? {
+        PauseOutcome::Stop(report) => {
+            isolate.with_state(|state| {
+                state.requested = RequestedMove::Run;
+                state.enter_pause(event)
+            });
+            breakpoints::rebind_functions(session, isolate).await;
+            send_stopped(session, isolate, report).await;
+        }
+        PauseOutcome::Resume => {
+            restore_speed(isolate).await;
+            isolate.call(&ResumeScript {}).await?;
+        }
+        PauseOutcome::StepsOn => {}
+    }
+    Ok(())
+}
+
+async fn send_stopped(session: &NodeSession, isolate: &Isolate, report: StopReport) {
+    let stopped = StoppedEvent {
+        reason: report.reason.to_owned(),
+        description: report.description,
+        thread_id: Some(isolate.id),
+        text: report.text,
+        all_threads_stopped: false,
+        hit_breakpoint_ids: report.breakpoints,
+        data_change: None,
+        thread_name: None,
+    };
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&stopped).await;
+}
+
+async fn find_report(
+    session: &NodeSession,
+    isolate: &Arc<Isolate>,
+    event: &PausedEvent,
+) -> Result<PauseOutcome, RequestFailure> {
+    if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
+        let is_requested = isolate.with_state(|state| state.requested) == RequestedMove::Pause;
+        let pause = || is_requested.then(|| StopReport { reason: "pause", ..StopReport::default() });
+        let report = exception_report(session, isolate, event).or_else(pause);
+        return Ok(report.map_or(PauseOutcome::Resume, PauseOutcome::Stop));
+    }
+    let (stopping, is_entry) = count_hits(session, isolate, event).await;
+    if is_entry {
+        return Ok(PauseOutcome::Stop(StopReport { reason: "entry", ..StopReport::default() }));
+    }
+    if !stopping.is_empty() {
+        let report = StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() };
+        return Ok(PauseOutcome::Stop(report));
+    }
+    // A worker that was told to wait for us pauses at its first line.
+    if event.reason == "Break on start" {
+        return Ok(PauseOutcome::Resume);
+    }
+    let requested = isolate.with_state(|state| state.requested);
+    match requested {
+        RequestedMove::Step(kind) => {
+            if let Some(back) = step_back(isolate, event, kind) {
+                resume::send_step(isolate, back).await?;
+                return Ok(PauseOutcome::StepsOn);
             }
-            Ok(ProgramReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
-            Ok(ProgramReport::WorkerEnds { thread }) => self.let_workers_end(isolate, thread).await,
-            // Called by the program itself.
-            Err(_) => {}
-        }
-    }
-
-    async fn print_console(&self, called: &ConsoleApiCalled) {
-        let category = if matches!(called.kind.as_str(), "error" | "warning" | "assert") { "stderr" } else { "stdout" };
-        let words: Vec<String> = called.args.iter().map(RemoteObject::text).collect();
-        self.print(category, &format!("{}\n", words.join(" "))).await;
-    }
-
-    async fn handle_parsed(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Result<(), RequestFailure> {
-        if script.path.is_some() && !self.is_hook(script) {
-            let loaded = LoadedSourceEvent { reason: "new".to_owned(), source: self.script_source(isolate.id, script) };
-            // Fails when the client has gone, which ends the session.
-            let _ = self.dap.send_event(&loaded).await;
-        }
-        if script.is_skipped && !script.is_internal() {
-            let positions = vec![ScriptPosition::default()];
-            // A program may load hundreds of them while we wait for one response.
-            isolate.send(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
-        }
-        // Not every script with a map waits for us.
-        self.load_map(isolate, script).await;
-        Ok(())
-    }
-
-    /// Whether a script is ours, which each process loads first.
-    fn is_hook(&self, script: &LoadedScript) -> bool {
-        script.path.is_some() && script.path == self.hook
-    }
-
-    /// The isolate runs on as it did before a pause that was for us.
-    async fn leave_preparation(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        match isolate.with_state(|state| state.requested) {
-            RequestedMove::Step(StepKind::Into) | RequestedMove::Pause => self.send_step(isolate, StepKind::Into).await,
-            // Back to where the script is loaded from.
-            RequestedMove::Step(_) => self.send_step(isolate, StepKind::Out).await,
-            RequestedMove::Run => {
-                isolate.call(&ResumeScript {}).await?;
-                Ok(())
+            if is_without_source(session, isolate, event) && step_on(isolate, kind).await? {
+                return Ok(PauseOutcome::StepsOn);
             }
+            Ok(PauseOutcome::Stop(StopReport { reason: "step", ..StopReport::default() }))
+        }
+        RequestedMove::Pause => Ok(PauseOutcome::Stop(StopReport { reason: "pause", ..StopReport::default() })),
+        // Reached a breakpoint whose condition on its count does not hold.
+        _ if !event.hit_breakpoints.is_empty() => Ok(PauseOutcome::Resume),
+        RequestedMove::Run => {
+            let description = Some("Paused on debugger statement".to_owned());
+            Ok(PauseOutcome::Stop(StopReport { reason: "pause", description, ..StopReport::default() }))
         }
     }
+}
 
-    async fn handle_resumed(&self, isolate: &Isolate) {
-        let was_reported = isolate.with_state(|state| state.pause.take().is_some());
-        self.forget_pause(isolate.id);
-        if was_reported {
-            // By another client of the inspector: our own requests forget the pause before.
-            let continued = ContinuedEvent { thread_id: isolate.id, all_threads_continued: Some(false) };
-            let _ = self.dap.send_event(&continued).await;
-        }
-    }
+fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> Option<StopReport> {
+    let data = event.data.as_ref()?;
+    let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
+    let settings = session.with_settings(|settings| *settings);
+    let top = event.call_frames.first().and_then(|frame| session.script(isolate.id, &frame.location.script_id));
+    // What Node throws and catches itself is nobody's exception.
+    let is_own = top.is_none_or(|script| !script.is_skipped);
+    let stops = if is_uncaught { settings.stops_at_uncaught } else { settings.stops_at_caught && is_own };
+    stops.then(|| StopReport {
+        reason: "exception",
+        description: Some("Paused on exception".to_owned()),
+        text: thrown_text(data),
+        ..StopReport::default()
+    })
+}
 
-    async fn handle_paused(&self, isolate: &Arc<Isolate>, event: PausedEvent) -> Result<(), RequestFailure> {
-        if event.reason == "instrumentation" || event.hit_breakpoints.iter().any(|id| is_instrumentation(id)) {
-            let script = event.data.as_ref().and_then(|data| data["scriptId"].as_str());
-            if let Some(script) = script.and_then(|id| self.script(isolate.id, id)) {
-                self.load_map(isolate, &script).await;
+/// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.
+async fn count_hits(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
+    let (mut stopping, mut entry, mut reached) = (Vec::new(), None, BTreeSet::new());
+    let line = original_line(session, isolate, event);
+    session.with_breakpoints(|breakpoints| {
+        for engine_id in &event.hit_breakpoints {
+            let Some((found, bound)) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
+            if bound.is_retired && !line.is_some_and(|line| found.is_on_line(line)) {
+                continue;
             }
-            return self.leave_preparation(isolate).await;
-        }
-        let Some(event) = self.handle_watch_pause(isolate, event).await? else { return Ok(()) };
-        let top = event.call_frames.first().and_then(|frame| self.script(isolate.id, &frame.location.script_id));
-        if top.is_some_and(|script| self.is_hook(&script)) {
-            return self.leave_preparation(isolate).await;
-        }
-        // Maps of frames whose scripts were parsed before we were there.
-        for frame in event.call_frames.iter().take(MAX_MAPPED_FRAMES) {
-            if let Some(script) = self.script(isolate.id, &frame.location.script_id) {
-                self.load_map(isolate, &script).await;
+            if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {
+                entry = Some((found.id, engine_id.clone()));
+                continue;
             }
-        }
-        isolate.with_state(|state| state.slowed.record(&event));
-        match self.find_report(isolate, &event).await? {
-            PauseOutcome::Stop(report) => {
-                isolate.with_state(|state| {
-                    state.requested = RequestedMove::Run;
-                    state.enter_pause(event)
-                });
-                self.rebind_functions(isolate).await;
-                self.send_stopped(isolate, report).await;
+            // One stop may be at two places of the engine: by the URL, and in the script.
+            if !reached.insert(found.id) {
+                continue;
             }
-            PauseOutcome::Resume => {
-                restore_speed(isolate).await;
-                isolate.call(&ResumeScript {}).await?;
-            }
-            PauseOutcome::StepsOn => {}
-        }
-        Ok(())
-    }
-
-    async fn send_stopped(&self, isolate: &Isolate, report: StopReport) {
-        let stopped = StoppedEvent {
-            reason: report.reason.to_owned(),
-            description: report.description,
-            thread_id: Some(isolate.id),
-            text: report.text,
-            all_threads_stopped: false,
-            hit_breakpoint_ids: report.breakpoints,
-            data_change: None,
-            thread_name: None,
-        };
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&stopped).await;
-    }
-
-    async fn find_report(&self, isolate: &Arc<Isolate>, event: &PausedEvent) -> Result<PauseOutcome, RequestFailure> {
-        if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
-            let is_requested = isolate.with_state(|state| state.requested) == RequestedMove::Pause;
-            let pause = || is_requested.then(|| StopReport { reason: "pause", ..StopReport::default() });
-            let report = self.exception_report(isolate, event).or_else(pause);
-            return Ok(report.map_or(PauseOutcome::Resume, PauseOutcome::Stop));
-        }
-        let (stopping, is_entry) = self.count_hits(isolate, event).await;
-        if is_entry {
-            return Ok(PauseOutcome::Stop(StopReport { reason: "entry", ..StopReport::default() }));
-        }
-        if !stopping.is_empty() {
-            let report = StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() };
-            return Ok(PauseOutcome::Stop(report));
-        }
-        // A worker that was told to wait for us pauses at its first line.
-        if event.reason == "Break on start" {
-            return Ok(PauseOutcome::Resume);
-        }
-        let requested = isolate.with_state(|state| state.requested);
-        match requested {
-            RequestedMove::Step(kind) => {
-                if let Some(back) = step_back(isolate, event, kind) {
-                    self.send_step(isolate, back).await?;
-                    return Ok(PauseOutcome::StepsOn);
-                }
-                if self.is_without_source(isolate, event) && self.step_on(isolate, kind).await? {
-                    return Ok(PauseOutcome::StepsOn);
-                }
-                Ok(PauseOutcome::Stop(StopReport { reason: "step", ..StopReport::default() }))
-            }
-            RequestedMove::Pause => Ok(PauseOutcome::Stop(StopReport { reason: "pause", ..StopReport::default() })),
-            // Reached a breakpoint whose condition on its count does not hold.
-            _ if !event.hit_breakpoints.is_empty() => Ok(PauseOutcome::Resume),
-            RequestedMove::Run => {
-                let description = Some("Paused on debugger statement".to_owned());
-                Ok(PauseOutcome::Stop(StopReport { reason: "pause", description, ..StopReport::default() }))
+            found.hit_count = found.hit_count.saturating_add(1);
+            if found.wanted.hits.is_none_or(|hits| hits.is_met(found.hit_count)) {
+                stopping.push(found.id);
             }
         }
+    });
+    if let Some((id, breakpoint_id)) = &entry {
+        session.with_breakpoints(|breakpoints| breakpoints.entries.remove(id));
+        // Fails when the isolate has ended.
+        let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: breakpoint_id.clone() }).await;
     }
+    stopping.sort_unstable();
+    (stopping, entry.is_some())
+}
 
-    fn exception_report(&self, isolate: &Isolate, event: &PausedEvent) -> Option<StopReport> {
-        let data = event.data.as_ref()?;
-        let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
-        let settings = self.with_settings(|settings| *settings);
-        let top = event.call_frames.first().and_then(|frame| self.script(isolate.id, &frame.location.script_id));
-        // What Node throws and catches itself is nobody's exception.
-        let is_own = top.is_none_or(|script| !script.is_skipped);
-        let stops = if is_uncaught { settings.stops_at_uncaught } else { settings.stops_at_caught && is_own };
-        stops.then(|| StopReport {
-            reason: "exception",
-            description: Some("Paused on exception".to_owned()),
-            text: thrown_text(data),
-            ..StopReport::default()
-        })
-    }
+/// Whether the isolate is in code that a compiler has added.
+fn is_without_source(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> bool {
+    let at = event.call_frames.first().map(|frame| &frame.location);
+    let script = at.and_then(|at| session.script(isolate.id, &at.script_id));
+    script.is_some_and(|script| script.map().is_some()) && original_line(session, isolate, event).is_none()
+}
 
-    /// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.
-    async fn count_hits(&self, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
-        let (mut stopping, mut entry, mut reached) = (Vec::new(), None, BTreeSet::new());
-        let line = self.original_line(isolate, event);
-        self.with_breakpoints(|breakpoints| {
-            for engine_id in &event.hit_breakpoints {
-                let Some((found, bound)) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
-                if bound.is_retired && !line.is_some_and(|line| found.is_on_line(line)) {
-                    continue;
-                }
-                if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {
-                    entry = Some((found.id, engine_id.clone()));
-                    continue;
-                }
-                // One stop may be at two places of the engine: by the URL, and in the script.
-                if !reached.insert(found.id) {
-                    continue;
-                }
-                found.hit_count = found.hit_count.saturating_add(1);
-                if found.wanted.hits.is_none_or(|hits| hits.is_met(found.hit_count)) {
-                    stopping.push(found.id);
-                }
-            }
-        });
-        if let Some((id, breakpoint_id)) = &entry {
-            self.with_breakpoints(|breakpoints| breakpoints.entries.remove(id));
-            // Fails when the isolate has ended.
-            let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: breakpoint_id.clone() }).await;
-        }
-        stopping.sort_unstable();
-        (stopping, entry.is_some())
-    }
+/// The line of the source that the isolate is on, by a map.
+fn original_line(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> Option<i64> {
+    let at = event.call_frames.first().map(|frame| &frame.location)?;
+    let script = session.script(isolate.id, &at.script_id)?;
+    Some(script.map()?.original_place(at.line_number, at.column_number)?.line)
+}
 
-    /// Whether the isolate is in code that a compiler has added.
-    fn is_without_source(&self, isolate: &Isolate, event: &PausedEvent) -> bool {
-        let at = event.call_frames.first().map(|frame| &frame.location);
-        let script = at.and_then(|at| self.script(isolate.id, &at.script_id));
-        script.is_some_and(|script| script.map().is_some()) && self.original_line(isolate, event).is_none()
+/// Steps once more, unless it has often enough.
+async fn step_on(isolate: &Isolate, kind: StepKind) -> Result<bool, RequestFailure> {
+    let steps = isolate.with_state(|state| {
+        state.steps_without_source = state.steps_without_source.saturating_add(1);
+        state.steps_without_source
+    });
+    if steps > MAX_STEPS_WITHOUT_SOURCE {
+        return Ok(false);
     }
-
-    /// The line of the source that the isolate is on, by a map.
-    fn original_line(&self, isolate: &Isolate, event: &PausedEvent) -> Option<i64> {
-        let at = event.call_frames.first().map(|frame| &frame.location)?;
-        let script = self.script(isolate.id, &at.script_id)?;
-        Some(script.map()?.original_place(at.line_number, at.column_number)?.line)
-    }
-
-    /// Steps once more, unless it has often enough.
-    async fn step_on(&self, isolate: &Isolate, kind: StepKind) -> Result<bool, RequestFailure> {
-        let steps = isolate.with_state(|state| {
-            state.steps_without_source = state.steps_without_source.saturating_add(1);
-            state.steps_without_source
-        });
-        if steps > MAX_STEPS_WITHOUT_SOURCE {
-            return Ok(false);
-        }
-        self.send_step(isolate, kind).await?;
-        Ok(true)
-    }
+    resume::send_step(isolate, kind).await?;
+    Ok(true)
 }
 
 /// A step that has reached a breakpoint which does not stop there ends in no function that it would have passed over: how it

@@ -9,6 +9,8 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{DapVariable, SetVariableArguments, SetVariableResponse, VariablesArguments};
 use tokio::try_join;
 
+use super::evaluation;
+use super::property_watches;
 use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
 
@@ -40,343 +42,343 @@ const PAGE_SET: &str = "function(start,count){const page=Object.create(null);let
 const READ_PROPERTY: &str = "function(name){return this[name]}";
 const WRITE_PROPERTY: &str = "function(name,value){this[name]=value;return this[name]}";
 
-impl NodeSession {
-    /// What a reference contains.
-    pub(crate) async fn list_variables(
-        &self,
-        arguments: VariablesArguments,
-    ) -> Result<Vec<DapVariable>, RequestFailure> {
-        let container = self.container(arguments.variables_reference)?;
-        let start = arguments.start.unwrap_or(0).max(0);
-        let count = arguments.count.filter(|count| *count > 0).unwrap_or(MAX_PAGE).min(MAX_PAGE);
-        let is_indexed = arguments.filter.as_deref() != Some("named");
-        let is_named = arguments.filter.as_deref() != Some("indexed");
-        let mut variables = Vec::new();
-        match &container.kind {
-            ContainerKind::Scope { frame, scope } => {
-                let values = self.scope_values(&container, *frame, *scope, start, count);
-                let (of_frame, in_scope) = try_join!(self.frame_values(*frame, *scope), values)?;
-                variables.extend(of_frame.into_iter().chain(in_scope));
+/// What a reference contains.
+pub(crate) async fn variables(
+    session: &NodeSession,
+    arguments: VariablesArguments,
+) -> Result<Vec<DapVariable>, RequestFailure> {
+    let container = session.container(arguments.variables_reference)?;
+    let start = arguments.start.unwrap_or(0).max(0);
+    let count = arguments.count.filter(|count| *count > 0).unwrap_or(MAX_PAGE).min(MAX_PAGE);
+    let is_indexed = arguments.filter.as_deref() != Some("named");
+    let is_named = arguments.filter.as_deref() != Some("indexed");
+    let mut variables = Vec::new();
+    match &container.kind {
+        ContainerKind::Scope { frame, scope } => {
+            let values = scope_values(session, &container, *frame, *scope, start, count);
+            let (of_frame, in_scope) = try_join!(frame_values(session, *frame, *scope), values)?;
+            variables.extend(of_frame.into_iter().chain(in_scope));
+        }
+        ContainerKind::Properties => variables = read_properties(session, &container, start, count).await?,
+        ContainerKind::Getter(name) => {
+            let arguments = vec![CallArgument::from_value(name.as_str())];
+            let mut value = call_function(session, &container, READ_PROPERTY, arguments).await?;
+            add_previews(session, container.isolate, vec![&mut value]).await;
+            variables.push(variable(session, container.isolate, name.clone(), &value));
+        }
+        ContainerKind::Elements | ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) => {
+            if is_indexed {
+                variables = read_elements(session, &container, start, count).await?;
             }
-            ContainerKind::Properties => variables = self.read_properties(&container, start, count).await?,
-            ContainerKind::Getter(name) => {
-                let arguments = vec![CallArgument::from_value(name.as_str())];
-                let mut value = self.call_function(&container, READ_PROPERTY, arguments).await?;
-                self.add_previews(container.isolate, vec![&mut value]).await;
-                variables.push(self.variable(container.isolate, name.clone(), &value));
-            }
-            ContainerKind::Elements | ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) => {
-                if is_indexed {
-                    variables = self.read_elements(&container, start, count).await?;
-                }
-                if is_named {
-                    variables.extend(self.read_named(&container).await?);
-                }
+            if is_named {
+                variables.extend(read_named(session, &container).await?);
             }
         }
-        Ok(variables)
     }
+    Ok(variables)
+}
 
-    /// `this` and the value that is returned are not in the scope, and belong to the first one of a frame.
-    async fn frame_values(&self, frame: NodeFrame, scope: usize) -> Result<Vec<DapVariable>, RequestFailure> {
-        let Some(mut at) = self.call_frame(frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
-        self.add_previews(frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
-        let returned = at.return_value.map(|value| self.variable(frame.isolate, "(return value)".to_owned(), &value));
-        let this = at.this.filter(|this| this.kind != "undefined");
-        let this = this.map(|value| self.variable(frame.isolate, "this".to_owned(), &value));
-        Ok(returned.into_iter().chain(this).collect())
+/// `this` and the value that is returned are not in the scope, and belong to the first one of a frame.
+async fn frame_values(
+    session: &NodeSession,
+    frame: NodeFrame,
+    scope: usize,
+) -> Result<Vec<DapVariable>, RequestFailure> {
+    let Some(mut at) = call_frame(session, frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
+    add_previews(session, frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
+    let returned = at.return_value.map(|value| variable(session, frame.isolate, "(return value)".to_owned(), &value));
+    let this = at.this.filter(|this| this.kind != "undefined");
+    let this = this.map(|value| variable(session, frame.isolate, "this".to_owned(), &value));
+    Ok(returned.into_iter().chain(this).collect())
+}
+
+/// The variables of a scope. Those of code are few, and are not counted first; the global object and that of a `with` may
+/// have any number.
+async fn scope_values(
+    session: &NodeSession,
+    container: &NodeContainer,
+    frame: NodeFrame,
+    scope: usize,
+    start: i64,
+    count: i64,
+) -> Result<Vec<DapVariable>, RequestFailure> {
+    let frame = call_frame(session, frame);
+    let kind = frame.as_ref().and_then(|at| at.scope_chain.get(scope)).map(|scope| scope.kind.as_str());
+    if start > 0 || !kind.is_some_and(|kind| SMALL_SCOPES.contains(&kind)) {
+        return read_properties(session, container, start, count).await;
     }
+    let properties = get_properties(session, container, &container.object_id, false).await?;
+    if properties.result.len() as i64 > count {
+        return read_properties(session, container, start, count).await;
+    }
+    Ok(property_variables(session, container, properties, true))
+}
 
-    /// The variables of a scope. Those of code are few, and are not counted first; the global object and that of a `with` may
-    /// have any number.
-    async fn scope_values(
-        &self,
-        container: &NodeContainer,
-        frame: NodeFrame,
-        scope: usize,
-        start: i64,
-        count: i64,
-    ) -> Result<Vec<DapVariable>, RequestFailure> {
-        let frame = self.call_frame(frame);
-        let kind = frame.as_ref().and_then(|at| at.scope_chain.get(scope)).map(|scope| scope.kind.as_str());
-        if start > 0 || !kind.is_some_and(|kind| SMALL_SCOPES.contains(&kind)) {
-            return self.read_properties(container, start, count).await;
+fn call_frame(session: &NodeSession, frame: NodeFrame) -> Option<PausedFrame> {
+    let pause = session.isolate(frame.isolate).ok()?.pause().filter(|pause| pause.number == frame.pause)?;
+    pause.event.call_frames.get(frame.depth?).cloned()
+}
+
+/// All properties of an object; of one with very many, a page.
+async fn read_properties(
+    session: &NodeSession,
+    container: &NodeContainer,
+    start: i64,
+    count: i64,
+) -> Result<Vec<DapVariable>, RequestFailure> {
+    let size = call_count(session, container, COUNT_KEYS).await.unwrap_or(0);
+    if size <= count && start == 0 {
+        let properties = get_properties(session, container, &container.object_id, false).await?;
+        return Ok(property_variables(session, container, properties, true));
+    }
+    let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
+    let page = call_function(session, container, PAGE_KEYS, arguments).await?;
+    let page_id = page.object_id.ok_or("the page of properties is not an object")?;
+    let properties = get_properties(session, container, &page_id, false).await?;
+    let mut variables = property_variables(session, container, properties, false);
+    let left = count_left(size, start, count);
+    if left > 0 {
+        let value = format!("{left} more properties");
+        variables.push(DapVariable { name: "…".to_owned(), value, ..DapVariable::default() });
+    }
+    Ok(variables)
+}
+
+async fn read_elements(
+    session: &NodeSession,
+    container: &NodeContainer,
+    start: i64,
+    count: i64,
+) -> Result<Vec<DapVariable>, RequestFailure> {
+    let function = match container.kind {
+        ContainerKind::MapEntries(_) => PAGE_MAP,
+        ContainerKind::SetEntries(_) => PAGE_SET,
+        _ => PAGE_ELEMENTS,
+    };
+    let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
+    let page = call_function(session, container, function, arguments).await?;
+    let page_id = page.object_id.ok_or("the page of elements is not an object")?;
+    let properties = get_properties(session, container, &page_id, false).await?;
+    let mut variables = property_variables(session, container, properties, false);
+    if matches!(container.kind, ContainerKind::MapEntries(_)) {
+        for variable in &mut variables {
+            variable.value = variable.value.replacen("key: ", "", 1).replacen(", value: ", " => ", 1);
+            variable.kind = None;
         }
-        let properties = self.get_properties(container, &container.object_id, false).await?;
-        if properties.result.len() as i64 > count {
-            return self.read_properties(container, start, count).await;
-        }
-        Ok(self.property_variables(container, properties, true))
     }
+    Ok(variables)
+}
 
-    fn call_frame(&self, frame: NodeFrame) -> Option<PausedFrame> {
-        let pause = self.isolate(frame.isolate).ok()?.pause().filter(|pause| pause.number == frame.pause)?;
-        pause.event.call_frames.get(frame.depth?).cloned()
-    }
-
-    /// All properties of an object; of one with very many, a page.
-    async fn read_properties(
-        &self,
-        container: &NodeContainer,
-        start: i64,
-        count: i64,
-    ) -> Result<Vec<DapVariable>, RequestFailure> {
-        let size = self.call_count(container, COUNT_KEYS).await.unwrap_or(0);
-        if size <= count && start == 0 {
-            let properties = self.get_properties(container, &container.object_id, false).await?;
-            return Ok(self.property_variables(container, properties, true));
-        }
-        let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
-        let page = self.call_function(container, PAGE_KEYS, arguments).await?;
-        let page_id = page.object_id.ok_or("the page of properties is not an object")?;
-        let properties = self.get_properties(container, &page_id, false).await?;
-        let mut variables = self.property_variables(container, properties, false);
-        let left = count_left(size, start, count);
-        if left > 0 {
-            let value = format!("{left} more properties");
-            variables.push(DapVariable { name: "…".to_owned(), value, ..DapVariable::default() });
-        }
-        Ok(variables)
-    }
-
-    async fn read_elements(
-        &self,
-        container: &NodeContainer,
-        start: i64,
-        count: i64,
-    ) -> Result<Vec<DapVariable>, RequestFailure> {
-        let function = match container.kind {
-            ContainerKind::MapEntries(_) => PAGE_MAP,
-            ContainerKind::SetEntries(_) => PAGE_SET,
-            _ => PAGE_ELEMENTS,
+/// The properties of an array, a map or a set beside its elements.
+async fn read_named(session: &NodeSession, container: &NodeContainer) -> Result<Vec<DapVariable>, RequestFailure> {
+    if !matches!(container.kind, ContainerKind::Elements) {
+        // Whatever is asked of a map itself, the engine adds all its entries.
+        let name = "size".to_owned();
+        let (ContainerKind::MapEntries(size) | ContainerKind::SetEntries(size)) = &container.kind else {
+            return Ok(Vec::new());
         };
-        let arguments = vec![CallArgument::from_value(start), CallArgument::from_value(count)];
-        let page = self.call_function(container, function, arguments).await?;
-        let page_id = page.object_id.ok_or("the page of elements is not an object")?;
-        let properties = self.get_properties(container, &page_id, false).await?;
-        let mut variables = self.property_variables(container, properties, false);
-        if matches!(container.kind, ContainerKind::MapEntries(_)) {
-            for variable in &mut variables {
-                variable.value = variable.value.replacen("key: ", "", 1).replacen(", value: ", " => ", 1);
-                variable.kind = None;
-            }
-        }
-        Ok(variables)
+        let kind = Some("number".to_owned());
+        return Ok(vec![DapVariable { name, value: size.to_string(), kind, ..DapVariable::default() }]);
     }
+    let properties = get_properties(session, container, &container.object_id, true).await?;
+    Ok(property_variables(session, container, properties, true))
+}
 
-    /// The properties of an array, a map or a set beside its elements.
-    async fn read_named(&self, container: &NodeContainer) -> Result<Vec<DapVariable>, RequestFailure> {
-        if !matches!(container.kind, ContainerKind::Elements) {
-            // Whatever is asked of a map itself, the engine adds all its entries.
-            let name = "size".to_owned();
-            let (ContainerKind::MapEntries(size) | ContainerKind::SetEntries(size)) = &container.kind else {
-                return Ok(Vec::new());
-            };
-            let kind = Some("number".to_owned());
-            return Ok(vec![DapVariable { name, value: size.to_string(), kind, ..DapVariable::default() }]);
-        }
-        let properties = self.get_properties(container, &container.object_id, true).await?;
-        Ok(self.property_variables(container, properties, true))
+async fn get_properties(
+    session: &NodeSession,
+    container: &NodeContainer,
+    object_id: &str,
+    non_indexed_properties_only: bool,
+) -> Result<GetPropertiesResult, RequestFailure> {
+    let (object_id, own_properties) = (object_id.to_owned(), true);
+    let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
+    let mut found = session.isolate(container.isolate)?.call(&get).await?;
+    // A property that is watched is shown as its value.
+    for property in found.result.iter_mut().filter(|property| property_watches::is_watched(session, property)) {
+        let arguments = vec![CallArgument::from_value(property.name.as_str())];
+        property.value = call_function(session, container, READ_PROPERTY, arguments).await.ok();
     }
+    let all = found.result.iter_mut().chain(&mut found.private_properties).filter_map(|it| it.value.as_mut());
+    let internal = found.internal_properties.iter_mut().filter_map(|it| it.value.as_mut());
+    add_previews(session, container.isolate, all.chain(internal).collect()).await;
+    Ok(found)
+}
 
-    async fn get_properties(
-        &self,
-        container: &NodeContainer,
-        object_id: &str,
-        non_indexed_properties_only: bool,
-    ) -> Result<GetPropertiesResult, RequestFailure> {
-        let (object_id, own_properties) = (object_id.to_owned(), true);
-        let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
-        let mut found = self.isolate(container.isolate)?.call(&get).await?;
-        // A property that is watched is shown as its value.
-        for property in found.result.iter_mut().filter(|property| self.is_watched(property)) {
-            let arguments = vec![CallArgument::from_value(property.name.as_str())];
-            property.value = self.call_function(container, READ_PROPERTY, arguments).await.ok();
-        }
-        let all = found.result.iter_mut().chain(&mut found.private_properties).filter_map(|it| it.value.as_mut());
-        let internal = found.internal_properties.iter_mut().filter_map(|it| it.value.as_mut());
-        self.add_previews(container.isolate, all.chain(internal).collect()).await;
-        Ok(found)
-    }
-
-    /// Adds the engine's previews to objects. Not to large ones: the engine reads all of an array or a map for that.
-    pub(crate) async fn add_previews(&self, isolate: i64, values: Vec<&mut RemoteObject>) {
-        let Ok(isolate) = self.isolate(isolate) else { return };
-        let is_wanted = |value: &RemoteObject| {
-            let has_preview =
-                matches!(value.subtype.as_deref(), None | Some("array" | "typedarray" | "map" | "set" | "promise"));
-            // The global object is the same everywhere.
-            let is_global = value.class_name.as_deref() == Some("global");
-            value.kind == "object"
-                && !is_global
-                && has_preview
-                && described_size(value).is_none_or(|size| size <= MAX_PREVIEWED)
-        };
-        let mut wanted: Vec<&mut RemoteObject> =
-            values.into_iter().filter(|it| is_wanted(it)).take(MAX_PREVIEWS).collect();
-        let calls = wanted.iter().filter_map(|value| value.object_id.clone()).map(|object_id| {
-            let call = CallFunction {
-                object_id,
-                function_declaration: "function(){return this}",
-                object_group: STOP_OBJECTS.to_owned(),
-                generate_preview: true,
-                ..CallFunction::default()
-            };
-            let isolate = &isolate;
-            async move { isolate.call(&call).await.ok().and_then(|found| found.result.preview) }
-        });
-        let previews = join_all(calls.collect::<Vec<_>>()).await;
-        let with_id = wanted.iter_mut().filter(|value| value.object_id.is_some());
-        for (value, preview) in with_id.zip(previews) {
-            value.preview = preview;
-        }
-        self.fill_watched_previews(&isolate, &mut wanted).await;
-    }
-
-    /// `with_internal`: also what the engine knows of the object, as `[[Prototype]]`.
-    fn property_variables(
-        &self,
-        container: &NodeContainer,
-        properties: GetPropertiesResult,
-        with_internal: bool,
-    ) -> Vec<DapVariable> {
-        let all = properties.result.into_iter().chain(properties.private_properties);
-        let mut variables: Vec<DapVariable> = all.filter_map(|it| self.property_variable(container, it)).collect();
-        let internal = properties.internal_properties.into_iter().filter(|_| with_internal);
-        variables.extend(internal.filter_map(|it| Some(self.variable(container.isolate, it.name, &it.value?))));
-        variables
-    }
-
-    fn property_variable(&self, container: &NodeContainer, property: PropertyDescriptor) -> Option<DapVariable> {
-        if let Some(value) = &property.value {
-            return Some(self.variable(container.isolate, property.name, value));
-        }
-        let name = property.name;
-        if property.get.as_ref().is_some_and(|get| get.kind == "function") {
-            let kind = ContainerKind::Getter(name.clone());
-            let getter = NodeContainer { kind, ..container.clone() };
-            let variables_reference = self.add_container(getter);
-            return Some(DapVariable {
-                name,
-                value: "(getter)".to_owned(),
-                variables_reference,
-                ..DapVariable::default()
-            });
-        }
-        // A variable that has no value yet.
-        let value = if property.set.is_some() { "(setter)" } else { "<not initialized>" };
-        Some(DapVariable { name, value: value.to_owned(), ..DapVariable::default() })
-    }
-
-    /// A value with its text, its type, and a reference if it can be opened.
-    pub(crate) fn variable(&self, isolate: i64, name: String, value: &RemoteObject) -> DapVariable {
-        let (variables_reference, indexed_variables) = self.open_value(isolate, value);
-        DapVariable {
-            name,
-            value: value_text(value),
-            variables_reference,
-            kind: Some(type_name(value)),
-            // At least its length.
-            named_variables: indexed_variables.map(|_| 1),
-            indexed_variables,
-        }
-    }
-
-    /// A reference by which a value can be opened, and how many elements it has; 0: it cannot.
-    pub(crate) fn open_value(&self, isolate: i64, value: &RemoteObject) -> (i64, Option<i64>) {
-        let Some(object_id) = value.object_id.clone().filter(|_| matches!(value.kind.as_str(), "object" | "function"))
-        else {
-            return (0, None);
-        };
-        let size = described_size(value).unwrap_or(0);
-        let kind = match value.subtype.as_deref() {
-            Some("array" | "typedarray") => ContainerKind::Elements,
-            Some("map") => ContainerKind::MapEntries(size),
-            Some("set") => ContainerKind::SetEntries(size),
-            _ => ContainerKind::Properties,
-        };
-        let indexed = (kind != ContainerKind::Properties).then_some(size);
-        (self.add_container(NodeContainer { isolate, object_id, kind }), indexed)
-    }
-
-    async fn call_function(
-        &self,
-        container: &NodeContainer,
-        function_declaration: &'static str,
-        arguments: Vec<CallArgument>,
-    ) -> Result<RemoteObject, RequestFailure> {
+/// Adds the engine's previews to objects. Not to large ones: the engine reads all of an array or a map for that.
+pub(crate) async fn add_previews(session: &NodeSession, isolate: i64, values: Vec<&mut RemoteObject>) {
+    let Ok(isolate) = session.isolate(isolate) else { return };
+    let is_wanted = |value: &RemoteObject| {
+        let has_preview =
+            matches!(value.subtype.as_deref(), None | Some("array" | "typedarray" | "map" | "set" | "promise"));
+        // The global object is the same everywhere.
+        let is_global = value.class_name.as_deref() == Some("global");
+        value.kind == "object"
+            && !is_global
+            && has_preview
+            && described_size(value).is_none_or(|size| size <= MAX_PREVIEWED)
+    };
+    let mut wanted: Vec<&mut RemoteObject> = values.into_iter().filter(|it| is_wanted(it)).take(MAX_PREVIEWS).collect();
+    let calls = wanted.iter().filter_map(|value| value.object_id.clone()).map(|object_id| {
         let call = CallFunction {
-            object_id: container.object_id.clone(),
-            function_declaration,
-            arguments,
+            object_id,
+            function_declaration: "function(){return this}",
             object_group: STOP_OBJECTS.to_owned(),
-            generate_preview: false,
-            return_by_value: false,
-        };
-        let result = self.isolate(container.isolate)?.call(&call).await?;
-        match result.exception_details {
-            Some(details) => Err(details.text().lines().next().unwrap_or_default().into()),
-            None => Ok(result.result),
-        }
-    }
-
-    async fn call_count(
-        &self,
-        container: &NodeContainer,
-        function_declaration: &'static str,
-    ) -> Result<i64, RequestFailure> {
-        let call = CallFunction {
-            object_id: container.object_id.clone(),
-            function_declaration,
-            return_by_value: true,
+            generate_preview: true,
             ..CallFunction::default()
         };
-        let result = self.isolate(container.isolate)?.call(&call).await?;
-        read_count(&result.result).ok_or_else(|| "it has no count".into())
+        let isolate = &isolate;
+        async move { isolate.call(&call).await.ok().and_then(|found| found.result.preview) }
+    });
+    let previews = join_all(calls.collect::<Vec<_>>()).await;
+    let with_id = wanted.iter_mut().filter(|value| value.object_id.is_some());
+    for (value, preview) in with_id.zip(previews) {
+        value.preview = preview;
     }
+    property_watches::fill_watched_previews(session, &isolate, &mut wanted).await;
+}
 
-    /// Gives a variable or a property the value of an expression.
-    pub(crate) async fn assign_variable(
-        &self,
-        arguments: SetVariableArguments,
-    ) -> Result<SetVariableResponse, RequestFailure> {
-        let container = self.container(arguments.variables_reference)?;
-        let isolate = self.isolate(container.isolate)?;
-        let frame = match &container.kind {
-            ContainerKind::Scope { frame, .. } => self.call_frame(*frame),
-            _ => isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned()),
-        };
-        let value = self.evaluate_value(&isolate, frame.as_ref(), &arguments.value).await?;
-        let value = match (&container.kind, frame) {
-            (ContainerKind::Scope { scope, .. }, Some(frame)) => {
-                let set = SetVariableValue {
-                    scope_number: *scope,
-                    variable_name: arguments.name,
-                    new_value: CallArgument::from_object(&value),
-                    call_frame_id: frame.call_frame_id,
-                };
-                isolate.call(&set).await?;
-                value
-            }
-            (ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) | ContainerKind::Scope { .. }, _) => {
-                return Err(format!("`{}` cannot be set here", arguments.name).into());
-            }
-            _ => {
-                let arguments = vec![CallArgument::from_value(arguments.name), CallArgument::from_object(&value)];
-                self.call_function(&container, WRITE_PROPERTY, arguments).await?
-            }
-        };
-        Ok(self.set_response(isolate.id, &value))
+/// `with_internal`: also what the engine knows of the object, as `[[Prototype]]`.
+fn property_variables(
+    session: &NodeSession,
+    container: &NodeContainer,
+    properties: GetPropertiesResult,
+    with_internal: bool,
+) -> Vec<DapVariable> {
+    let all = properties.result.into_iter().chain(properties.private_properties);
+    let mut variables: Vec<DapVariable> = all.filter_map(|it| property_variable(session, container, it)).collect();
+    let internal = properties.internal_properties.into_iter().filter(|_| with_internal);
+    variables.extend(internal.filter_map(|it| Some(variable(session, container.isolate, it.name, &it.value?))));
+    variables
+}
+
+fn property_variable(
+    session: &NodeSession,
+    container: &NodeContainer,
+    property: PropertyDescriptor,
+) -> Option<DapVariable> {
+    if let Some(value) = &property.value {
+        return Some(variable(session, container.isolate, property.name, value));
     }
+    let name = property.name;
+    if property.get.as_ref().is_some_and(|get| get.kind == "function") {
+        let kind = ContainerKind::Getter(name.clone());
+        let getter = NodeContainer { kind, ..container.clone() };
+        let variables_reference = session.add_container(getter);
+        return Some(DapVariable { name, value: "(getter)".to_owned(), variables_reference, ..DapVariable::default() });
+    }
+    // A variable that has no value yet.
+    let value = if property.set.is_some() { "(setter)" } else { "<not initialized>" };
+    Some(DapVariable { name, value: value.to_owned(), ..DapVariable::default() })
+}
 
-    /// The response to a request that has set a value.
-    pub(crate) fn set_response(&self, isolate: i64, value: &RemoteObject) -> SetVariableResponse {
-        let (reference, _) = self.open_value(isolate, value);
-        SetVariableResponse {
-            value: Some(value_text(value)),
-            kind: Some(type_name(value)),
-            variables_reference: Some(reference).filter(|reference| *reference > 0),
+/// A value with its text, its type, and a reference if it can be opened.
+pub(crate) fn variable(session: &NodeSession, isolate: i64, name: String, value: &RemoteObject) -> DapVariable {
+    let (variables_reference, indexed_variables) = open_value(session, isolate, value);
+    DapVariable {
+        name,
+        value: value_text(value),
+        variables_reference,
+        kind: Some(type_name(value)),
+        // At least its length.
+        named_variables: indexed_variables.map(|_| 1),
+        indexed_variables,
+    }
+}
+
+/// A reference by which a value can be opened, and how many elements it has; 0: it cannot.
+pub(crate) fn open_value(session: &NodeSession, isolate: i64, value: &RemoteObject) -> (i64, Option<i64>) {
+    let Some(object_id) = value.object_id.clone().filter(|_| matches!(value.kind.as_str(), "object" | "function"))
+    else {
+        return (0, None);
+    };
+    let size = described_size(value).unwrap_or(0);
+    let kind = match value.subtype.as_deref() {
+        Some("array" | "typedarray") => ContainerKind::Elements,
+        Some("map") => ContainerKind::MapEntries(size),
+        Some("set") => ContainerKind::SetEntries(size),
+        _ => ContainerKind::Properties,
+    };
+    let indexed = (kind != ContainerKind::Properties).then_some(size);
+    (session.add_container(NodeContainer { isolate, object_id, kind }), indexed)
+}
+
+async fn call_function(
+    session: &NodeSession,
+    container: &NodeContainer,
+    function_declaration: &'static str,
+    arguments: Vec<CallArgument>,
+) -> Result<RemoteObject, RequestFailure> {
+    let call = CallFunction {
+        object_id: container.object_id.clone(),
+        function_declaration,
+        arguments,
+        object_group: STOP_OBJECTS.to_owned(),
+        generate_preview: false,
+        return_by_value: false,
+    };
+    let result = session.isolate(container.isolate)?.call(&call).await?;
+    match result.exception_details {
+        Some(details) => Err(details.text().lines().next().unwrap_or_default().into()),
+        None => Ok(result.result),
+    }
+}
+
+async fn call_count(
+    session: &NodeSession,
+    container: &NodeContainer,
+    function_declaration: &'static str,
+) -> Result<i64, RequestFailure> {
+    let call = CallFunction {
+        object_id: container.object_id.clone(),
+        function_declaration,
+        return_by_value: true,
+        ..CallFunction::default()
+    };
+    let result = session.isolate(container.isolate)?.call(&call).await?;
+    read_count(&result.result).ok_or_else(|| "it has no count".into())
+}
+
+/// Gives a variable or a property the value of an expression.
+pub(crate) async fn set_variable(
+    session: &NodeSession,
+    arguments: SetVariableArguments,
+) -> Result<SetVariableResponse, RequestFailure> {
+    let container = session.container(arguments.variables_reference)?;
+    let isolate = session.isolate(container.isolate)?;
+    let frame = match &container.kind {
+        ContainerKind::Scope { frame, .. } => call_frame(session, *frame),
+        _ => isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned()),
+    };
+    let value = evaluation::evaluate_value(session, &isolate, frame.as_ref(), &arguments.value).await?;
+    let value = match (&container.kind, frame) {
+        (ContainerKind::Scope { scope, .. }, Some(frame)) => {
+            let set = SetVariableValue {
+                scope_number: *scope,
+                variable_name: arguments.name,
+                new_value: CallArgument::from_object(&value),
+                call_frame_id: frame.call_frame_id,
+            };
+            isolate.call(&set).await?;
+            value
         }
+        (ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) | ContainerKind::Scope { .. }, _) => {
+            return Err(format!("`{}` cannot be set here", arguments.name).into());
+        }
+        _ => {
+            let arguments = vec![CallArgument::from_value(arguments.name), CallArgument::from_object(&value)];
+            call_function(session, &container, WRITE_PROPERTY, arguments).await?
+        }
+    };
+    Ok(set_response(session, isolate.id, &value))
+}
+
+/// The response to a request that has set a value.
+pub(crate) fn set_response(session: &NodeSession, isolate: i64, value: &RemoteObject) -> SetVariableResponse {
+    let (reference, _) = open_value(session, isolate, value);
+    SetVariableResponse {
+        value: Some(value_text(value)),
+        kind: Some(type_name(value)),
+        variables_reference: Some(reference).filter(|reference| *reference > 0),
     }
 }
 

@@ -7,151 +7,166 @@ use tether_backend::request_failure::RequestFailure;
 use tether_cdp::debugger::{PausedEvent, PausedFrame, ResumeScript};
 use tether_dap::types::{DataChange, StoppedEvent};
 
+use super::breakpoints;
 use super::data_breakpoint_table::NodeDataBreakpoint;
+use super::evaluation;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::property_watches::pause_line;
+use super::resume;
 use super::session::NodeSession;
 use super::value_text::value_text;
 
 /// The reason of a pause in a setter; the engine has no such reason.
 const WATCHED_WRITE: &str = "watchedWrite";
 
-impl NodeSession {
-    /// Handles a pause in an accessor of a watched property; returns any other.
-    pub(crate) async fn handle_watch_pause(
-        &self,
-        isolate: &Isolate,
-        event: PausedEvent,
-    ) -> Result<Option<PausedEvent>, RequestFailure> {
-        let is_leaving = self.with_data_breakpoints(|table| table.leaving_setters.remove(&isolate.id));
-        let is_out = isolate.with_state(|state| state.requested) == RequestedMove::Step(StepKind::Out);
-        let is_exception = matches!(event.reason.as_str(), "exception" | "promiseRejection");
-        if is_leaving && is_out && !is_exception && event.hit_breakpoints.is_empty() {
-            self.send_step(isolate, StepKind::Out).await?;
-            return Ok(None);
-        }
-        let Some(accessor) = event.call_frames.first().filter(|frame| frame.function_name == self.binding).cloned()
-        else {
-            return Ok(Some(event));
-        };
-        if Some(accessor.location.line_number) == pause_line() {
-            self.handle_write(isolate, event, &accessor).await?;
-        } else {
-            // A step into the accessor.
-            self.send_step(isolate, StepKind::Out).await?;
-        }
-        Ok(None)
+/// Handles a pause in an accessor of a watched property; returns any other.
+pub(crate) async fn handle_watch_pause(
+    session: &NodeSession,
+    isolate: &Isolate,
+    event: PausedEvent,
+) -> Result<Option<PausedEvent>, RequestFailure> {
+    let is_leaving = session.with_data_breakpoints(|table| table.leaving_setters.remove(&isolate.id));
+    let is_out = isolate.with_state(|state| state.requested) == RequestedMove::Step(StepKind::Out);
+    let is_exception = matches!(event.reason.as_str(), "exception" | "promiseRejection");
+    if is_leaving && is_out && !is_exception && event.hit_breakpoints.is_empty() {
+        resume::send_step(isolate, StepKind::Out).await?;
+        return Ok(None);
     }
-
-    async fn handle_write(
-        &self,
-        isolate: &Isolate,
-        mut event: PausedEvent,
-        setter: &PausedFrame,
-    ) -> Result<(), RequestFailure> {
-        let writer = event.call_frames.get(1).unwrap_or(setter).clone();
-        let stopping = self.count_writes(isolate, setter, &writer).await;
-        let Some(name) = stopping.first().map(|entry| entry.property.name.clone()) else {
-            return self.pass_write(isolate).await;
-        };
-        let description = Some(format!("{name} is written"));
-        let (old_value, new_value) = (
-            self.setter_value(isolate, setter, "it.before").await,
-            self.setter_value(isolate, setter, "it.value").await,
-        );
-        // Written by the engine itself, there is no other frame.
-        if event.call_frames.len() > 1 {
-            event.call_frames.remove(0);
-        }
-        event.reason = WATCHED_WRITE.to_owned();
-        isolate.with_state(|state| {
-            state.requested = RequestedMove::Run;
-            state.enter_pause(event)
-        });
-        self.rebind_functions(isolate).await;
-        let stopped = StoppedEvent {
-            reason: "data breakpoint".to_owned(),
-            description,
-            thread_id: Some(isolate.id),
-            text: None,
-            all_threads_stopped: false,
-            hit_breakpoint_ids: stopping.iter().map(|entry| entry.id).collect(),
-            data_change: Some(DataChange { name, old_value, new_value }),
-            thread_name: None,
-        };
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&stopped).await;
-        Ok(())
+    let Some(accessor) = event.call_frames.first().filter(|frame| frame.function_name == session.binding).cloned()
+    else {
+        return Ok(Some(event));
+    };
+    if Some(accessor.location.line_number) == pause_line() {
+        handle_write(session, isolate, event, &accessor).await?;
+    } else {
+        // A step into the accessor.
+        resume::send_step(isolate, StepKind::Out).await?;
     }
+    Ok(None)
+}
 
-    /// The data breakpoints that a write stops at.
-    async fn count_writes(
-        &self,
-        isolate: &Isolate,
-        setter: &PausedFrame,
-        writer: &PausedFrame,
-    ) -> Vec<NodeDataBreakpoint> {
-        let watch = self.evaluate_value(isolate, Some(setter), "it.id").await.ok();
-        let watch = watch.and_then(|watch| watch.value?.as_i64());
-        let is_written =
-            |entry: &&NodeDataBreakpoint| entry.property.isolate == isolate.id && Some(entry.property.watch) == watch;
-        let written: Vec<NodeDataBreakpoint> =
-            self.with_data_breakpoints(|table| table.entries.iter().filter(is_written).cloned().collect());
-        let mut stopping = Vec::new();
-        for entry in written {
-            if self.is_condition_met(isolate, &entry, writer).await && self.count_hit(entry.id) {
-                stopping.push(entry);
-            }
-        }
-        stopping
+async fn handle_write(
+    session: &NodeSession,
+    isolate: &Isolate,
+    mut event: PausedEvent,
+    setter: &PausedFrame,
+) -> Result<(), RequestFailure> {
+    let writer = event.call_frames.get(1).unwrap_or(setter).clone();
+    let stopping = count_writes(session, isolate, setter, &writer).await;
+    let Some(name) = stopping.first().map(|entry| entry.property.name.clone()) else {
+        return pass_write(session, isolate).await;
+    };
+    let description = Some(format!("{name} is written"));
+    let (old_value, new_value) = (
+        setter_value(session, isolate, setter, "it.before").await,
+        setter_value(session, isolate, setter, "it.value").await,
+    );
+    // Written by the engine itself, there is no other frame.
+    if event.call_frames.len() > 1 {
+        event.call_frames.remove(0);
     }
+    event.reason = WATCHED_WRITE.to_owned();
+    isolate.with_state(|state| {
+        state.requested = RequestedMove::Run;
+        state.enter_pause(event)
+    });
+    breakpoints::rebind_functions(session, isolate).await;
+    let stopped = StoppedEvent {
+        reason: "data breakpoint".to_owned(),
+        description,
+        thread_id: Some(isolate.id),
+        text: None,
+        all_threads_stopped: false,
+        hit_breakpoint_ids: stopping.iter().map(|entry| entry.id).collect(),
+        data_change: Some(DataChange { name, old_value, new_value }),
+        thread_name: None,
+    };
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&stopped).await;
+    Ok(())
+}
 
-    async fn is_condition_met(&self, isolate: &Isolate, entry: &NodeDataBreakpoint, writer: &PausedFrame) -> bool {
-        let Some(condition) = entry.wanted.condition.as_deref().filter(|text| !text.trim().is_empty()) else {
-            return true;
-        };
-        match self.evaluate_value(isolate, Some(writer), &format!("!!(\n{condition}\n)")).await {
-            Ok(result) => result.value == Some(true.into()),
-            Err(failure) => {
-                self.report_condition_failure(condition, failure.0).await;
-                false
-            }
+/// The data breakpoints that a write stops at.
+async fn count_writes(
+    session: &NodeSession,
+    isolate: &Isolate,
+    setter: &PausedFrame,
+    writer: &PausedFrame,
+) -> Vec<NodeDataBreakpoint> {
+    let watch = evaluation::evaluate_value(session, isolate, Some(setter), "it.id").await.ok();
+    let watch = watch.and_then(|watch| watch.value?.as_i64());
+    let is_written =
+        |entry: &&NodeDataBreakpoint| entry.property.isolate == isolate.id && Some(entry.property.watch) == watch;
+    let written: Vec<NodeDataBreakpoint> =
+        session.with_data_breakpoints(|table| table.entries.iter().filter(is_written).cloned().collect());
+    let mut stopping = Vec::new();
+    for entry in written {
+        if is_condition_met(session, isolate, &entry, writer).await && count_hit(session, entry.id) {
+            stopping.push(entry);
         }
     }
+    stopping
+}
 
-    /// Counts a hit; returns whether it stops.
-    fn count_hit(&self, id: i64) -> bool {
-        self.with_data_breakpoints(|table| {
-            let Some(entry) = table.entries.iter_mut().find(|entry| entry.id == id) else { return false };
-            entry.hit_count = entry.hit_count.saturating_add(1);
-            entry.hits.is_none_or(|hits| hits.is_met(entry.hit_count))
-        })
-    }
-
-    async fn setter_value(&self, isolate: &Isolate, setter: &PausedFrame, expression: &str) -> Option<String> {
-        let value = self.evaluate_value(isolate, Some(setter), expression).await;
-        value.ok().map(|value| value_text(&value))
-    }
-
-    /// The write stops nothing: the isolate goes on as it did.
-    async fn pass_write(&self, isolate: &Isolate) -> Result<(), RequestFailure> {
-        match isolate.with_state(|state| state.requested) {
-            RequestedMove::Step(kind) => self.step_from_setter(isolate, kind).await,
-            RequestedMove::Pause => self.step_from_setter(isolate, StepKind::Over).await,
-            RequestedMove::Run => {
-                isolate.call(&ResumeScript {}).await?;
-                Ok(())
-            }
+async fn is_condition_met(
+    session: &NodeSession,
+    isolate: &Isolate,
+    entry: &NodeDataBreakpoint,
+    writer: &PausedFrame,
+) -> bool {
+    let Some(condition) = entry.wanted.condition.as_deref().filter(|text| !text.trim().is_empty()) else {
+        return true;
+    };
+    match evaluation::evaluate_value(session, isolate, Some(writer), &format!("!!(\n{condition}\n)")).await {
+        Ok(result) => result.value == Some(true.into()),
+        Err(failure) => {
+            session.report_condition_failure(condition, failure.0).await;
+            false
         }
     }
+}
 
-    /// Steps from a setter as if it were not there.
-    pub(crate) async fn step_from_setter(&self, isolate: &Isolate, kind: StepKind) -> Result<(), RequestFailure> {
-        if kind == StepKind::Out {
-            self.with_data_breakpoints(|table| table.leaving_setters.insert(isolate.id));
+/// Counts a hit; returns whether it stops.
+fn count_hit(session: &NodeSession, id: i64) -> bool {
+    session.with_data_breakpoints(|table| {
+        let Some(entry) = table.entries.iter_mut().find(|entry| entry.id == id) else { return false };
+        entry.hit_count = entry.hit_count.saturating_add(1);
+        entry.hits.is_none_or(|hits| hits.is_met(entry.hit_count))
+    })
+}
+
+async fn setter_value(
+    session: &NodeSession,
+    isolate: &Isolate,
+    setter: &PausedFrame,
+    expression: &str,
+) -> Option<String> {
+    let value = evaluation::evaluate_value(session, isolate, Some(setter), expression).await;
+    value.ok().map(|value| value_text(&value))
+}
+
+/// The write stops nothing: the isolate goes on as it did.
+async fn pass_write(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+    match isolate.with_state(|state| state.requested) {
+        RequestedMove::Step(kind) => step_from_setter(session, isolate, kind).await,
+        RequestedMove::Pause => step_from_setter(session, isolate, StepKind::Over).await,
+        RequestedMove::Run => {
+            isolate.call(&ResumeScript {}).await?;
+            Ok(())
         }
-        self.send_step(isolate, StepKind::Out).await
     }
+}
+
+/// Steps from a setter as if it were not there.
+pub(crate) async fn step_from_setter(
+    session: &NodeSession,
+    isolate: &Isolate,
+    kind: StepKind,
+) -> Result<(), RequestFailure> {
+    if kind == StepKind::Out {
+        session.with_data_breakpoints(|table| table.leaving_setters.insert(isolate.id));
+    }
+    resume::send_step(isolate, StepKind::Out).await
 }
 
 impl IsolatePause {

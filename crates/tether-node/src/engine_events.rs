@@ -1,0 +1,129 @@
+//! What the inspector of an isolate sends, and who handles it: scripts, pauses, breakpoints, the console, our own reports.
+
+use std::sync::Arc;
+
+use tether_backend::request_failure::RequestFailure;
+use tether_cdp::CdpEvent;
+use tether_cdp::debugger::{BreakpointResolved, ParsedScript, PausedEvent, ScriptPosition, SetBlackboxedRanges};
+use tether_cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
+use tether_cdp::types::RemoteObject;
+use tether_dap::types::{ContinuedEvent, LoadedSourceEvent};
+
+use super::breakpoint_code::ProgramReport;
+use super::breakpoints;
+use super::frames;
+use super::isolate::Isolate;
+use super::map_loading;
+use super::release;
+use super::scripts::LoadedScript;
+use super::session::NodeSession;
+use super::stops;
+
+/// Handles what the inspector of an isolate has sent.
+pub(crate) async fn handle_engine_event(
+    session: &NodeSession,
+    isolate: &Arc<Isolate>,
+    event: CdpEvent,
+) -> Result<(), RequestFailure> {
+    match event.method.as_str() {
+        "Debugger.scriptParsed" => {
+            let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
+            if let Some(script) = parsed.and_then(|parsed| add_script(session, isolate, &parsed)) {
+                handle_parsed(session, isolate, &script).await?;
+            }
+        }
+        "Debugger.paused" => {
+            if let Some(paused) = event.parse_as::<PausedEvent>("Debugger.paused") {
+                stops::handle_paused(session, isolate, paused).await?;
+            }
+        }
+        "Debugger.resumed" => handle_resumed(session, isolate).await,
+        "Debugger.breakpointResolved" => {
+            if let Some(resolved) = event.parse_as::<BreakpointResolved>("Debugger.breakpointResolved") {
+                breakpoints::handle_resolved(session, isolate, &resolved).await;
+            }
+        }
+        // It has finished, and waits until its debugger has left.
+        "NodeRuntime.waitingForDisconnect" => {
+            release::release_workers(isolate).await;
+            isolate.connection.close();
+        }
+        // Another document is shown.
+        "Runtime.executionContextsCleared" => breakpoints::forget_scripts(session, isolate).await,
+        "Runtime.bindingCalled" => {
+            if let Some(called) = event.parse_as::<BindingCalled>("Runtime.bindingCalled") {
+                handle_report(session, isolate, &called).await;
+            }
+        }
+        "Runtime.consoleAPICalled" => {
+            if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
+                print_console(session, &called).await;
+            }
+        }
+        "Runtime.exceptionThrown" => {
+            if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
+                session.print("stderr", &format!("{}\n", thrown.exception_details.text())).await;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn add_script(session: &NodeSession, isolate: &Isolate, parsed: &ParsedScript) -> Option<Arc<LoadedScript>> {
+    let path = session.maps.script_file(&parsed.url);
+    isolate.with_state(|state| state.scripts.add(parsed, path, &session.skip))
+}
+
+async fn handle_report(session: &NodeSession, isolate: &Isolate, called: &BindingCalled) {
+    if called.name != session.binding {
+        return;
+    }
+    match serde_json::from_str(&called.payload) {
+        Ok(ProgramReport::Log(text)) => session.print("console", &format!("{text}\n")).await,
+        Ok(ProgramReport::ConditionError { condition, reason }) => {
+            session.report_condition_failure(&condition, reason).await;
+        }
+        Ok(ProgramReport::Script { file, map }) => map_loading::prepare_script(session, isolate, file, map).await,
+        Ok(ProgramReport::WorkerEnds { thread }) => release::let_workers_end(session, isolate, thread).await,
+        // Called by the program itself.
+        Err(_) => {}
+    }
+}
+
+async fn print_console(session: &NodeSession, called: &ConsoleApiCalled) {
+    let category = if matches!(called.kind.as_str(), "error" | "warning" | "assert") { "stderr" } else { "stdout" };
+    let words: Vec<String> = called.args.iter().map(RemoteObject::text).collect();
+    session.print(category, &format!("{}\n", words.join(" "))).await;
+}
+
+async fn handle_parsed(
+    session: &NodeSession,
+    isolate: &Isolate,
+    script: &Arc<LoadedScript>,
+) -> Result<(), RequestFailure> {
+    if script.path.is_some() && !session.is_hook(script) {
+        let loaded =
+            LoadedSourceEvent { reason: "new".to_owned(), source: frames::script_source(session, isolate.id, script) };
+        // Fails when the client has gone, which ends the session.
+        let _ = session.dap.send_event(&loaded).await;
+    }
+    if script.is_skipped && !script.is_internal() {
+        let positions = vec![ScriptPosition::default()];
+        // A program may load hundreds of them while we wait for one response.
+        isolate.send(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
+    }
+    // Not every script with a map waits for us.
+    map_loading::load_map(session, isolate, script).await;
+    Ok(())
+}
+
+async fn handle_resumed(session: &NodeSession, isolate: &Isolate) {
+    let was_reported = isolate.with_state(|state| state.pause.take().is_some());
+    session.forget_pause(isolate.id);
+    if was_reported {
+        // By another client of the inspector: our own requests forget the pause before.
+        let continued = ContinuedEvent { thread_id: isolate.id, all_threads_continued: Some(false) };
+        let _ = session.dap.send_event(&continued).await;
+    }
+}
