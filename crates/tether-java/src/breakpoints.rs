@@ -34,276 +34,278 @@ pub(crate) struct WantedBreakpoint {
     pub conditions: Result<StopConditions, String>,
 }
 
-impl JavaSession {
-    /// Replaces the breakpoints that `is_replaced`, and binds the new ones as far as their classes are loaded.
-    pub(crate) async fn replace_breakpoints(
-        &self,
-        is_replaced: impl Fn(&JavaBreakpoint) -> bool,
-        wanted: Vec<WantedBreakpoint>,
-    ) -> Result<Vec<DapBreakpoint>, RequestFailure> {
-        let removed = self.with_tables(|tables| tables.breakpoints.remove(is_replaced));
-        for BoundRequest { kind, request, .. } in removed {
-            self.vm.request(&ClearEventRequest { kind, request }).await?;
-        }
-        let mut ids = Vec::new();
-        for one in wanted {
-            ids.push(match one.conditions {
-                Ok(conditions) => {
-                    self.watch_classes(one.place.pattern()).await?;
-                    Ok(self.with_tables(|tables| tables.breakpoints.add(one.place, conditions)))
-                }
-                Err(reason) => Err(reason),
-            });
-        }
-        let added: Vec<i64> = ids.iter().filter_map(|id| id.as_ref().ok().copied()).collect();
-        self.bind_to_loaded(&added).await?;
-        Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
+/// Replaces the breakpoints that `is_replaced`, and binds the new ones as far as their classes are loaded.
+pub(crate) async fn replace_breakpoints(
+    session: &JavaSession,
+    is_replaced: impl Fn(&JavaBreakpoint) -> bool,
+    wanted: Vec<WantedBreakpoint>,
+) -> Result<Vec<DapBreakpoint>, RequestFailure> {
+    let removed = session.with_tables(|tables| tables.breakpoints.remove(is_replaced));
+    for BoundRequest { kind, request, .. } in removed {
+        session.vm.request(&ClearEventRequest { kind, request }).await?;
     }
-
-    fn report_breakpoint(&self, id: Result<i64, String>) -> DapBreakpoint {
-        let id = match id {
-            Ok(id) => id,
-            Err(message) => {
-                let (message, reason) = (Some(message), Some("failed".to_owned()));
-                return DapBreakpoint { message, reason, ..DapBreakpoint::default() };
+    let mut ids = Vec::new();
+    for one in wanted {
+        ids.push(match one.conditions {
+            Ok(conditions) => {
+                watch_classes(session, one.place.pattern()).await?;
+                Ok(session.with_tables(|tables| tables.breakpoints.add(one.place, conditions)))
             }
-        };
-        let entry = self.with_tables(|tables| tables.breakpoints.entries.get(&id).cloned());
-        entry.map_or_else(DapBreakpoint::default, |entry| describe_breakpoint(&entry))
-    }
-
-    /// Requests to be told when classes are prepared in which a breakpoint may be.
-    async fn watch_classes(&self, pattern: ClassPattern) -> Result<(), JdwpError> {
-        if self.with_tables(|tables| tables.breakpoints.prepare_requests.contains_key(&pattern)) {
-            return Ok(());
-        }
-        let exclude_jdk = || JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())).to_vec();
-        let modifiers = match &pattern {
-            ClassPattern::SourceName(name) if self.vm.capabilities.use_source_name_filters => {
-                vec![EventModifier::SourceNameMatch(name.clone())]
-            }
-            ClassPattern::NameEnd(name) => vec![EventModifier::ClassMatch(format!("*{name}"))],
-            ClassPattern::NameStart(name) => vec![EventModifier::ClassMatch(format!("{name}*"))],
-            ClassPattern::SourceName(_) | ClassPattern::Any => exclude_jdk(),
-        };
-        let (kind, policy) = (EventKind::ClassPrepare, SuspendPolicy::EventThread);
-        let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
-        self.with_tables(|tables| tables.breakpoints.prepare_requests.insert(pattern, request));
-        Ok(())
-    }
-
-    /// Binds breakpoints to the classes that are loaded already.
-    async fn bind_to_loaded(&self, ids: &[i64]) -> Result<(), RequestFailure> {
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let entries = self.entries(|entry| ids.contains(&entry.id));
-        let mut classes = Vec::new();
-        for loaded in self.vm.request(&AllClassesWithGeneric {}).await? {
-            let is_wanted = loaded.type_tag != TYPE_ARRAY
-                && loaded.status & PREPARED != 0
-                && entries.iter().any(|entry| may_be_in(&entry.place, &loaded.signature));
-            if is_wanted {
-                classes.push(self.vm.known_class(loaded.class, loaded.type_tag, loaded.signature));
-            }
-        }
-        // All at once: each would be a round trip.
-        let read = |class: Arc<JavaClass>| async move { self.vm.source_file(&class).await.map(drop) };
-        join_all(classes.iter().cloned().map(read)).await;
-        for entry in &entries {
-            self.bind_to_classes(entry, &classes).await?;
-        }
-        Ok(())
-    }
-
-    /// Binds breakpoints to a class that has just been prepared, and reports those that are bound now.
-    pub(crate) async fn bind_to_prepared(&self, class: &Arc<JavaClass>) -> Result<(), RequestFailure> {
-        for entry in self.entries(|entry| may_be_in(&entry.place, &class.signature)) {
-            let before = (entry.bound.is_empty(), entry.line);
-            self.bind_to_classes(&entry, std::slice::from_ref(class)).await?;
-            let after = self.with_tables(|tables| tables.breakpoints.entries.get(&entry.id).cloned());
-            if let Some(after) = after.filter(|after| (after.bound.is_empty(), after.line) != before) {
-                let breakpoint = describe_breakpoint(&after);
-                let event = BreakpointEvent { reason: "changed".to_owned(), breakpoint };
-                // Fails when the client has gone, which ends the session.
-                let _ = self.dap.send_event(&event).await;
-            }
-        }
-        Ok(())
-    }
-
-    fn entries(&self, is_meant: impl Fn(&JavaBreakpoint) -> bool) -> Vec<JavaBreakpoint> {
-        self.with_tables(|tables| tables.breakpoints.entries.values().filter(|it| is_meant(it)).cloned().collect())
-    }
-
-    async fn bind_to_classes(&self, entry: &JavaBreakpoint, classes: &[Arc<JavaClass>]) -> Result<(), RequestFailure> {
-        match &entry.place {
-            BreakpointPlace::Line { path, line, package } => {
-                let mut own = Vec::new();
-                for class in classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)) {
-                    let source = self.vm.source_file(class).await?;
-                    let is_file = source.is_some_and(|source| path.file_name().is_some_and(|name| *name == *source));
-                    let is_package = package.as_deref().is_none_or(|it| it == package_path(&class.signature));
-                    own.extend((is_file && is_package).then_some(class));
-                }
-                self.bind_line(entry, *line, &own).await
-            }
-            BreakpointPlace::ClassLine { line, .. } => {
-                let own: Vec<&Arc<JavaClass>> =
-                    classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)).collect();
-                self.bind_line(entry, *line, &own).await
-            }
-            BreakpointPlace::Function(function) => {
-                for class in classes.iter().filter(|class| function.is_of_class(&class.name())) {
-                    self.bind_function(entry.id, function, class).await?;
-                }
-                Ok(())
-            }
-            BreakpointPlace::Entry { class: name } => {
-                let main = FunctionName { class: None, method: "main".to_owned(), at_exit: false };
-                for class in classes.iter().filter(|class| class.name() == *name) {
-                    self.bind_function(entry.id, &main, class).await?;
-                }
-                Ok(())
-            }
-            BreakpointPlace::Field { class: name, field, reads, writes } => {
-                for class in classes.iter().filter(|class| is_class_named(&class.name(), name)) {
-                    self.bind_field(entry.id, class, field, (*reads, *writes)).await?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// To all code of that line; of a line without code, to the next line with some.
-    async fn bind_line(
-        &self,
-        entry: &JavaBreakpoint,
-        line: i32,
-        classes: &[&Arc<JavaClass>],
-    ) -> Result<(), RequestFailure> {
-        let mut code = Vec::new();
-        for class in classes {
-            for (method, lines) in self.vm.all_lines(class).await? {
-                // A line without code: the next one of the method around it. Others belong to code that is not loaded yet.
-                let begins_before = lines.iter().any(|at| at.line < line);
-                for at in lines.iter().filter(|at| at.line == line || (at.line > line && begins_before)) {
-                    let (type_tag, class) = (class.type_tag, class.id);
-                    code.push((at.line, CodeLocation { type_tag, class, method, index: at.index }));
-                }
-            }
-        }
-        // A line of another class may be nearer than the one that it was bound to before.
-        let nearest = code.iter().map(|(line, _)| *line).min();
-        let Some(nearest) = nearest.filter(|nearest| entry.line.is_none_or(|bound| *nearest <= bound)) else {
-            return Ok(());
-        };
-        if entry.line.is_some_and(|bound| bound != nearest) {
-            let outdated = self.with_tables(|tables| {
-                let entry = tables.breakpoints.entries.get_mut(&entry.id);
-                entry.map(|entry| std::mem::take(&mut entry.bound)).unwrap_or_default()
-            });
-            for BoundRequest { kind, request, .. } in outdated {
-                self.vm.request(&ClearEventRequest { kind, request }).await?;
-            }
-        }
-        for (_, location) in code.into_iter().filter(|(line, _)| *line == nearest) {
-            self.bind_location(entry.id, location).await?;
-        }
-        self.with_tables(|tables| {
-            if let Some(entry) = tables.breakpoints.entries.get_mut(&entry.id) {
-                entry.line = Some(nearest);
-            }
+            Err(reason) => Err(reason),
         });
-        Ok(())
     }
+    let added: Vec<i64> = ids.iter().filter_map(|id| id.as_ref().ok().copied()).collect();
+    bind_to_loaded(session, &added).await?;
+    Ok(ids.into_iter().map(|id| report_breakpoint(session, id)).collect())
+}
 
-    async fn bind_location(&self, id: i64, location: CodeLocation) -> Result<(), RequestFailure> {
-        let is_bound = self.with_tables(|tables| {
-            let entry = tables.breakpoints.entries.get(&id);
-            entry.is_some_and(|entry| entry.bound.iter().any(|bound| bound.location == Some(location)))
+fn report_breakpoint(session: &JavaSession, id: Result<i64, String>) -> DapBreakpoint {
+    let id = match id {
+        Ok(id) => id,
+        Err(message) => {
+            let (message, reason) = (Some(message), Some("failed".to_owned()));
+            return DapBreakpoint { message, reason, ..DapBreakpoint::default() };
+        }
+    };
+    let entry = session.with_tables(|tables| tables.breakpoints.entries.get(&id).cloned());
+    entry.map_or_else(DapBreakpoint::default, |entry| describe_breakpoint(&entry))
+}
+
+/// Requests to be told when classes are prepared in which a breakpoint may be.
+async fn watch_classes(session: &JavaSession, pattern: ClassPattern) -> Result<(), JdwpError> {
+    if session.with_tables(|tables| tables.breakpoints.prepare_requests.contains_key(&pattern)) {
+        return Ok(());
+    }
+    let exclude_jdk = || JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())).to_vec();
+    let modifiers = match &pattern {
+        ClassPattern::SourceName(name) if session.vm.capabilities.use_source_name_filters => {
+            vec![EventModifier::SourceNameMatch(name.clone())]
+        }
+        ClassPattern::NameEnd(name) => vec![EventModifier::ClassMatch(format!("*{name}"))],
+        ClassPattern::NameStart(name) => vec![EventModifier::ClassMatch(format!("{name}*"))],
+        ClassPattern::SourceName(_) | ClassPattern::Any => exclude_jdk(),
+    };
+    let (kind, policy) = (EventKind::ClassPrepare, SuspendPolicy::EventThread);
+    let request = session.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
+    session.with_tables(|tables| tables.breakpoints.prepare_requests.insert(pattern, request));
+    Ok(())
+}
+
+/// Binds breakpoints to the classes that are loaded already.
+async fn bind_to_loaded(session: &JavaSession, ids: &[i64]) -> Result<(), RequestFailure> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let entries = entries(session, |entry| ids.contains(&entry.id));
+    let mut classes = Vec::new();
+    for loaded in session.vm.request(&AllClassesWithGeneric {}).await? {
+        let is_wanted = loaded.type_tag != TYPE_ARRAY
+            && loaded.status & PREPARED != 0
+            && entries.iter().any(|entry| may_be_in(&entry.place, &loaded.signature));
+        if is_wanted {
+            classes.push(session.vm.known_class(loaded.class, loaded.type_tag, loaded.signature));
+        }
+    }
+    // All at once: each would be a round trip.
+    let read = |class: Arc<JavaClass>| async move { session.vm.source_file(&class).await.map(drop) };
+    join_all(classes.iter().cloned().map(read)).await;
+    for entry in &entries {
+        bind_to_classes(session, entry, &classes).await?;
+    }
+    Ok(())
+}
+
+/// Binds breakpoints to a class that has just been prepared, and reports those that are bound now.
+pub(crate) async fn bind_to_prepared(session: &JavaSession, class: &Arc<JavaClass>) -> Result<(), RequestFailure> {
+    for entry in entries(session, |entry| may_be_in(&entry.place, &class.signature)) {
+        let before = (entry.bound.is_empty(), entry.line);
+        bind_to_classes(session, &entry, std::slice::from_ref(class)).await?;
+        let after = session.with_tables(|tables| tables.breakpoints.entries.get(&entry.id).cloned());
+        if let Some(after) = after.filter(|after| (after.bound.is_empty(), after.line) != before) {
+            let breakpoint = describe_breakpoint(&after);
+            let event = BreakpointEvent { reason: "changed".to_owned(), breakpoint };
+            // Fails when the client has gone, which ends the session.
+            let _ = session.dap.send_event(&event).await;
+        }
+    }
+    Ok(())
+}
+
+fn entries(session: &JavaSession, is_meant: impl Fn(&JavaBreakpoint) -> bool) -> Vec<JavaBreakpoint> {
+    session.with_tables(|tables| tables.breakpoints.entries.values().filter(|it| is_meant(it)).cloned().collect())
+}
+
+async fn bind_to_classes(
+    session: &JavaSession,
+    entry: &JavaBreakpoint,
+    classes: &[Arc<JavaClass>],
+) -> Result<(), RequestFailure> {
+    match &entry.place {
+        BreakpointPlace::Line { path, line, package } => {
+            let mut own = Vec::new();
+            for class in classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)) {
+                let source = session.vm.source_file(class).await?;
+                let is_file = source.is_some_and(|source| path.file_name().is_some_and(|name| *name == *source));
+                let is_package = package.as_deref().is_none_or(|it| it == package_path(&class.signature));
+                own.extend((is_file && is_package).then_some(class));
+            }
+            bind_line(session, entry, *line, &own).await
+        }
+        BreakpointPlace::ClassLine { line, .. } => {
+            let own: Vec<&Arc<JavaClass>> =
+                classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)).collect();
+            bind_line(session, entry, *line, &own).await
+        }
+        BreakpointPlace::Function(function) => {
+            for class in classes.iter().filter(|class| function.is_of_class(&class.name())) {
+                bind_function(session, entry.id, function, class).await?;
+            }
+            Ok(())
+        }
+        BreakpointPlace::Entry { class: name } => {
+            let main = FunctionName { class: None, method: "main".to_owned(), at_exit: false };
+            for class in classes.iter().filter(|class| class.name() == *name) {
+                bind_function(session, entry.id, &main, class).await?;
+            }
+            Ok(())
+        }
+        BreakpointPlace::Field { class: name, field, reads, writes } => {
+            for class in classes.iter().filter(|class| is_class_named(&class.name(), name)) {
+                bind_field(session, entry.id, class, field, (*reads, *writes)).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// To all code of that line; of a line without code, to the next line with some.
+async fn bind_line(
+    session: &JavaSession,
+    entry: &JavaBreakpoint,
+    line: i32,
+    classes: &[&Arc<JavaClass>],
+) -> Result<(), RequestFailure> {
+    let mut code = Vec::new();
+    for class in classes {
+        for (method, lines) in session.vm.all_lines(class).await? {
+            // A line without code: the next one of the method around it. Others belong to code that is not loaded yet.
+            let begins_before = lines.iter().any(|at| at.line < line);
+            for at in lines.iter().filter(|at| at.line == line || (at.line > line && begins_before)) {
+                let (type_tag, class) = (class.type_tag, class.id);
+                code.push((at.line, CodeLocation { type_tag, class, method, index: at.index }));
+            }
+        }
+    }
+    // A line of another class may be nearer than the one that it was bound to before.
+    let nearest = code.iter().map(|(line, _)| *line).min();
+    let Some(nearest) = nearest.filter(|nearest| entry.line.is_none_or(|bound| *nearest <= bound)) else {
+        return Ok(());
+    };
+    if entry.line.is_some_and(|bound| bound != nearest) {
+        let outdated = session.with_tables(|tables| {
+            let entry = tables.breakpoints.entries.get_mut(&entry.id);
+            entry.map(|entry| std::mem::take(&mut entry.bound)).unwrap_or_default()
         });
-        if !is_bound {
-            let modifiers = vec![EventModifier::LocationOnly(location)];
-            self.bind_request(id, EventKind::Breakpoint, modifiers, Some(location)).await?;
+        for BoundRequest { kind, request, .. } in outdated {
+            session.vm.request(&ClearEventRequest { kind, request }).await?;
         }
-        Ok(())
     }
-
-    async fn bind_request(
-        &self,
-        id: i64,
-        kind: EventKind,
-        modifiers: Vec<EventModifier>,
-        location: Option<CodeLocation>,
-    ) -> Result<(), RequestFailure> {
-        let policy = SuspendPolicy::EventThread;
-        let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
-        let bound = BoundRequest { kind, request, location };
-        self.with_tables(|tables| tables.breakpoints.record_request(id, bound));
-        Ok(())
+    for (_, location) in code.into_iter().filter(|(line, _)| *line == nearest) {
+        bind_location(session, entry.id, location).await?;
     }
-
-    async fn bind_function(
-        &self,
-        id: i64,
-        function: &FunctionName,
-        class: &Arc<JavaClass>,
-    ) -> Result<(), RequestFailure> {
-        let name = class.name();
-        for method in self.vm.methods(class).await?.iter().filter(|it| function.is_method(&it.name, &name)) {
-            let lines = self.vm.lines(class, method.id).await?;
-            // An abstract or native method has no code.
-            let Some(first) = lines.first() else { continue };
-            if function.at_exit {
-                // Once for each class: which method it is, is in the event.
-                let modifiers = vec![EventModifier::ClassOnly(class.id)];
-                self.bind_request(id, EventKind::MethodExitWithReturnValue, modifiers, None).await?;
-                return Ok(());
-            }
-            let (type_tag, class, method) = (class.type_tag, class.id, method.id);
-            self.bind_location(id, CodeLocation { type_tag, class, method, index: first.index }).await?;
+    session.with_tables(|tables| {
+        if let Some(entry) = tables.breakpoints.entries.get_mut(&entry.id) {
+            entry.line = Some(nearest);
         }
-        Ok(())
-    }
+    });
+    Ok(())
+}
 
-    async fn bind_field(
-        &self,
-        id: i64,
-        class: &Arc<JavaClass>,
-        name: &str,
-        (reads, writes): (bool, bool),
-    ) -> Result<(), RequestFailure> {
-        let Some(found) = self.vm.find_field(class, name).await? else { return Ok(()) };
-        for (is_wanted, kind) in [(reads, EventKind::FieldAccess), (writes, EventKind::FieldModification)] {
-            if is_wanted {
-                let modifiers = vec![EventModifier::FieldOnly { class: found.class.id, field: found.field.id }];
-                self.bind_request(id, kind, modifiers, None).await?;
-            }
-        }
-        Ok(())
+async fn bind_location(session: &JavaSession, id: i64, location: CodeLocation) -> Result<(), RequestFailure> {
+    let is_bound = session.with_tables(|tables| {
+        let entry = tables.breakpoints.entries.get(&id);
+        entry.is_some_and(|entry| entry.bound.iter().any(|bound| bound.location == Some(location)))
+    });
+    if !is_bound {
+        let modifiers = vec![EventModifier::LocationOnly(location)];
+        bind_request(session, id, EventKind::Breakpoint, modifiers, Some(location)).await?;
     }
+    Ok(())
+}
 
-    /// Binds breakpoints anew in redefined classes, in which the virtual machine has cleared them.
-    pub(crate) async fn rebind_classes(
-        &self,
-        ids: &[ReferenceTypeId],
-        classes: &[Arc<JavaClass>],
-    ) -> Result<(), RequestFailure> {
-        for BoundRequest { kind, request, .. } in self.with_tables(|tables| tables.breakpoints.unbind_classes(ids)) {
-            // The virtual machine may have cleared it.
-            let _ = self.vm.request(&ClearEventRequest { kind, request }).await;
-        }
-        for class in classes {
-            self.bind_to_prepared(class).await?;
-        }
-        Ok(())
-    }
+async fn bind_request(
+    session: &JavaSession,
+    id: i64,
+    kind: EventKind,
+    modifiers: Vec<EventModifier>,
+    location: Option<CodeLocation>,
+) -> Result<(), RequestFailure> {
+    let policy = SuspendPolicy::EventThread;
+    let request = session.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
+    let bound = BoundRequest { kind, request, location };
+    session.with_tables(|tables| tables.breakpoints.record_request(id, bound));
+    Ok(())
+}
 
-    /// Ends the run after one stop of a breakpoint that was not the client's.
-    pub(crate) async fn remove_breakpoint(&self, id: i64) -> Result<(), RequestFailure> {
-        self.replace_breakpoints(|entry| entry.id == id, Vec::new()).await.map(drop)
+async fn bind_function(
+    session: &JavaSession,
+    id: i64,
+    function: &FunctionName,
+    class: &Arc<JavaClass>,
+) -> Result<(), RequestFailure> {
+    let name = class.name();
+    for method in session.vm.methods(class).await?.iter().filter(|it| function.is_method(&it.name, &name)) {
+        let lines = session.vm.lines(class, method.id).await?;
+        // An abstract or native method has no code.
+        let Some(first) = lines.first() else { continue };
+        if function.at_exit {
+            // Once for each class: which method it is, is in the event.
+            let modifiers = vec![EventModifier::ClassOnly(class.id)];
+            bind_request(session, id, EventKind::MethodExitWithReturnValue, modifiers, None).await?;
+            return Ok(());
+        }
+        let (type_tag, class, method) = (class.type_tag, class.id, method.id);
+        bind_location(session, id, CodeLocation { type_tag, class, method, index: first.index }).await?;
     }
+    Ok(())
+}
+
+async fn bind_field(
+    session: &JavaSession,
+    id: i64,
+    class: &Arc<JavaClass>,
+    name: &str,
+    (reads, writes): (bool, bool),
+) -> Result<(), RequestFailure> {
+    let Some(found) = session.vm.find_field(class, name).await? else { return Ok(()) };
+    for (is_wanted, kind) in [(reads, EventKind::FieldAccess), (writes, EventKind::FieldModification)] {
+        if is_wanted {
+            let modifiers = vec![EventModifier::FieldOnly { class: found.class.id, field: found.field.id }];
+            bind_request(session, id, kind, modifiers, None).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Binds breakpoints anew in redefined classes, in which the virtual machine has cleared them.
+pub(crate) async fn rebind_classes(
+    session: &JavaSession,
+    ids: &[ReferenceTypeId],
+    classes: &[Arc<JavaClass>],
+) -> Result<(), RequestFailure> {
+    for BoundRequest { kind, request, .. } in session.with_tables(|tables| tables.breakpoints.unbind_classes(ids)) {
+        // The virtual machine may have cleared it.
+        let _ = session.vm.request(&ClearEventRequest { kind, request }).await;
+    }
+    for class in classes {
+        bind_to_prepared(session, class).await?;
+    }
+    Ok(())
+}
+
+/// Ends the run after one stop of a breakpoint that was not the client's.
+pub(crate) async fn remove_breakpoint(session: &JavaSession, id: i64) -> Result<(), RequestFailure> {
+    replace_breakpoints(session, |entry| entry.id == id, Vec::new()).await.map(drop)
 }
 
 /// The place of a line breakpoint; the package of the file with slashes, if the file could be read.

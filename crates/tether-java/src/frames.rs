@@ -15,6 +15,7 @@ use tether_jdwp::values::{CodeLocation, FrameId, ObjectId};
 use tether_jdwp::{JdwpError, JdwpErrorCode};
 
 use super::java_vm::{JavaClass, STATIC, line_of};
+use super::monitor_events;
 use super::old_frames::OldMethod;
 use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::signatures::is_jdk_class;
@@ -44,210 +45,221 @@ pub(crate) enum FrameCode {
     Old(Option<Arc<OldMethod>>),
 }
 
-impl JavaSession {
-    /// All threads, with their names and what they do.
-    pub(crate) async fn list_threads(&self) -> Result<Vec<DapThread>, RequestFailure> {
-        let threads = self.vm.request(&AllThreads {}).await?;
-        let described = join_all(threads.into_iter().map(|thread| self.describe_thread(thread))).await;
-        // A thread without a name has ended meanwhile.
-        let mut described: Vec<(ObjectId, DapThread)> = described.into_iter().flatten().collect();
-        // The first thread that clients know is the one that they pause.
-        described.sort_by_key(|(_, described)| described.name != "main");
-        let with_id = |(thread, described)| {
-            let id = self.with_tables(|tables| tables.thread_id(thread));
-            DapThread { id, ..described }
-        };
-        let mut found: Vec<DapThread> = described.into_iter().map(with_id).collect();
-        found.sort_by_key(|thread| thread.id);
-        self.with_tables(|tables| tables.listed_threads.clone_from(&found));
-        Ok(found)
-    }
+/// All threads, with their names and what they do.
+pub(crate) async fn list_threads(session: &JavaSession) -> Result<Vec<DapThread>, RequestFailure> {
+    let threads = session.vm.request(&AllThreads {}).await?;
+    let described = join_all(threads.into_iter().map(|thread| describe_thread(session, thread))).await;
+    // A thread without a name has ended meanwhile.
+    let mut described: Vec<(ObjectId, DapThread)> = described.into_iter().flatten().collect();
+    // The first thread that clients know is the one that they pause.
+    described.sort_by_key(|(_, described)| described.name != "main");
+    let with_id = |(thread, described)| {
+        let id = session.with_tables(|tables| tables.thread_id(thread));
+        DapThread { id, ..described }
+    };
+    let mut found: Vec<DapThread> = described.into_iter().map(with_id).collect();
+    found.sort_by_key(|thread| thread.id);
+    session.with_tables(|tables| tables.listed_threads.clone_from(&found));
+    Ok(found)
+}
 
-    async fn describe_thread(&self, thread: ObjectId) -> Option<(ObjectId, DapThread)> {
-        let (name_request, status_request) = (ThreadName { thread }, ThreadStatus { thread });
-        let (name, status, (holds, waits_for)) = tokio::join!(
-            self.vm.request(&name_request),
-            self.vm.request(&status_request),
-            self.describe_monitors(thread)
-        );
-        let state = status.ok().and_then(|(status, _)| thread_state(status)).map(str::to_owned);
-        Some((thread, DapThread { id: 0, name: name.ok()?, state, holds, waits_for }))
-    }
+async fn describe_thread(session: &JavaSession, thread: ObjectId) -> Option<(ObjectId, DapThread)> {
+    let (name_request, status_request) = (ThreadName { thread }, ThreadStatus { thread });
+    let (name, status, (holds, waits_for)) = tokio::join!(
+        session.vm.request(&name_request),
+        session.vm.request(&status_request),
+        describe_monitors(session, thread)
+    );
+    let state = status.ok().and_then(|(status, _)| thread_state(status)).map(str::to_owned);
+    Some((thread, DapThread { id: 0, name: name.ok()?, state, holds, waits_for }))
+}
 
-    /// The monitors that a thread holds, and the one that it waits for: known of suspended threads only.
-    async fn describe_monitors(&self, thread: ObjectId) -> (Vec<String>, Option<String>) {
-        let able = &self.vm.capabilities;
-        let is_known = able.get_owned_monitor_info && able.get_current_contended_monitor;
-        if !is_known || !self.with_tables(|tables| tables.is_suspended(thread)) {
-            return (Vec::new(), None);
+/// The monitors that a thread holds, and the one that it waits for: known of suspended threads only.
+async fn describe_monitors(session: &JavaSession, thread: ObjectId) -> (Vec<String>, Option<String>) {
+    let able = &session.vm.capabilities;
+    let is_known = able.get_owned_monitor_info && able.get_current_contended_monitor;
+    if !is_known || !session.with_tables(|tables| tables.is_suspended(thread)) {
+        return (Vec::new(), None);
+    }
+    let (owned_request, contended_request) = (OwnedMonitors { thread }, ContendedMonitor { thread });
+    let (owned, contended) = tokio::join!(session.vm.request(&owned_request), session.vm.request(&contended_request));
+    let owned = owned.unwrap_or_default().into_iter().take(MAX_MONITORS);
+    let holds = join_all(owned.map(|monitor| monitor_events::describe_monitor(session, monitor))).await;
+    match contended.ok().filter(|monitor| !monitor.id.is_null()) {
+        Some(monitor) => (holds, Some(monitor_events::describe_monitor(session, monitor).await)),
+        None => (holds, None),
+    }
+}
+
+/// Frames of a suspended thread.
+pub(crate) async fn stack_trace(
+    session: &JavaSession,
+    arguments: StackTraceArguments,
+) -> Result<StackTraceResponse, RequestFailure> {
+    let thread = session.thread(arguments.thread_id)?;
+    let running = |error: JdwpError| match error.has_code(JdwpErrorCode::THREAD_NOT_SUSPENDED) {
+        true => RequestFailure("notStopped".to_owned()),
+        false => error.into(),
+    };
+    let epoch = session.with_tables(|tables| tables.known_frames.epoch());
+    let total = session.vm.request(&FrameCount { thread }).await.map_err(running)?;
+    let (first, count) = frame_range(total, arguments.start_frame, arguments.levels)?;
+    let entries = match count {
+        0 => Vec::new(),
+        count => session.vm.request(&Frames { thread, first, count }).await.map_err(running)?,
+    };
+    let depth = usize::try_from(first).unwrap_or(0);
+    session.with_tables(|tables| tables.add_known_frames(epoch, thread, depth, &entries));
+    let spots = (depth..).map(|depth| FrameSpot { thread, depth });
+    let frames = spots.zip(entries).map(|(spot, entry)| describe_frame(session, spot, entry));
+    Ok(StackTraceResponse { stack_frames: try_join_all(frames).await?, total_frames: Some(i64::from(total)) })
+}
+
+async fn describe_frame(
+    session: &JavaSession,
+    spot: FrameSpot,
+    entry: FrameEntryOfThread,
+) -> Result<DapStackFrame, RequestFailure> {
+    let frame = read_code(session, spot, entry).await?;
+    let line = frame_line(session, &frame).await?;
+    let source = frame_source(session, &frame).await?;
+    let is_foreign = is_jdk_class(&frame.class.signature);
+    let class = frame.class.name();
+    Ok(DapStackFrame {
+        id: session.with_tables(|tables| tables.frame_id(spot)),
+        name: match &frame.code {
+            FrameCode::Current => format!("{class}.{}", frame.method.name),
+            FrameCode::Old(Some(_)) => format!("{class}.{} [old code]", frame.method.name),
+            FrameCode::Old(None) => format!("{class} [old code]"),
+        },
+        line: i64::from(line.max(0)),
+        column: i64::from(line > 0),
+        source,
+        presentation_hint: is_foreign.then(|| "subtle".to_owned()),
+    })
+}
+
+/// The line of a frame; 0 where it is not known.
+pub(crate) async fn frame_line(session: &JavaSession, frame: &CodeFrame) -> Result<i32, JdwpError> {
+    match &frame.code {
+        FrameCode::Current => session.vm.line_at(&frame.class, frame.location.method, frame.location.index).await,
+        FrameCode::Old(old) => Ok(old.as_ref().map_or(0, |old| line_of(&old.lines, frame.location.index))),
+    }
+}
+
+/// The variables of a frame's method; `None` where they are not known.
+pub(crate) async fn frame_variables(
+    session: &JavaSession,
+    frame: &CodeFrame,
+) -> Result<Option<Arc<MethodVariables>>, JdwpError> {
+    match &frame.code {
+        FrameCode::Current => session.vm.variables(&frame.class, frame.location.method).await,
+        FrameCode::Old(old) => Ok(old.as_ref().and_then(|old| old.variables.clone())),
+    }
+}
+
+/// The source of a frame. That of old code is not its file, which has changed, but the text of before.
+async fn frame_source(session: &JavaSession, frame: &CodeFrame) -> Result<Option<DapSource>, JdwpError> {
+    let FrameCode::Old(old) = &frame.code else {
+        let source = source_of(session, &frame.class).await?;
+        if let Some(path) = source.as_ref().and_then(|source| source.path.as_ref()) {
+            let compiled = lock(&session.code_origin).since;
+            session.sources.remember_text(path.as_ref(), compiled).await;
         }
-        let (owned_request, contended_request) = (OwnedMonitors { thread }, ContendedMonitor { thread });
-        let (owned, contended) = tokio::join!(self.vm.request(&owned_request), self.vm.request(&contended_request));
-        let owned = owned.unwrap_or_default().into_iter().take(MAX_MONITORS);
-        let holds = join_all(owned.map(|monitor| self.describe_monitor(monitor))).await;
-        match contended.ok().filter(|monitor| !monitor.id.is_null()) {
-            Some(monitor) => (holds, Some(self.describe_monitor(monitor).await)),
-            None => (holds, None),
-        }
-    }
+        return Ok(source);
+    };
+    let name = session.vm.source_file(&frame.class).await?;
+    let source_reference = old.as_ref().and_then(|old| old.source);
+    Ok(name.map(|name| DapSource { name: Some(name), source_reference, ..DapSource::default() }))
+}
 
-    /// Frames of a suspended thread.
-    pub(crate) async fn list_frames(
-        &self,
-        arguments: StackTraceArguments,
-    ) -> Result<StackTraceResponse, RequestFailure> {
-        let thread = self.thread(arguments.thread_id)?;
-        let running = |error: JdwpError| match error.has_code(JdwpErrorCode::THREAD_NOT_SUSPENDED) {
-            true => RequestFailure("notStopped".to_owned()),
-            false => error.into(),
-        };
-        let epoch = self.with_tables(|tables| tables.known_frames.epoch());
-        let total = self.vm.request(&FrameCount { thread }).await.map_err(running)?;
-        let (first, count) = frame_range(total, arguments.start_frame, arguments.levels)?;
-        let entries = match count {
-            0 => Vec::new(),
-            count => self.vm.request(&Frames { thread, first, count }).await.map_err(running)?,
-        };
-        let depth = usize::try_from(first).unwrap_or(0);
-        self.with_tables(|tables| tables.add_known_frames(epoch, thread, depth, &entries));
-        let spots = (depth..).map(|depth| FrameSpot { thread, depth });
-        let frames = spots.zip(entries).map(|(spot, entry)| self.describe_frame(spot, entry));
-        Ok(StackTraceResponse { stack_frames: try_join_all(frames).await?, total_frames: Some(i64::from(total)) })
-    }
+/// The source of a class: with a path where the file is found.
+pub(crate) async fn source_of(session: &JavaSession, class: &JavaClass) -> Result<Option<DapSource>, JdwpError> {
+    let Some(name) = session.vm.source_file(class).await? else { return Ok(None) };
+    let path = session.sources.find_file(&class.signature, &name).await;
+    let path = path.map(|path| path.to_string_lossy().into_owned());
+    Ok(Some(DapSource { name: Some(name), path, ..DapSource::default() }))
+}
 
-    async fn describe_frame(
-        &self,
-        spot: FrameSpot,
-        entry: FrameEntryOfThread,
-    ) -> Result<DapStackFrame, RequestFailure> {
-        let frame = self.read_code(spot, entry).await?;
-        let line = self.frame_line(&frame).await?;
-        let source = self.frame_source(&frame).await?;
-        let is_foreign = is_jdk_class(&frame.class.signature);
-        let class = frame.class.name();
-        Ok(DapStackFrame {
-            id: self.with_tables(|tables| tables.frame_id(spot)),
-            name: match &frame.code {
-                FrameCode::Current => format!("{class}.{}", frame.method.name),
-                FrameCode::Old(Some(_)) => format!("{class}.{} [old code]", frame.method.name),
-                FrameCode::Old(None) => format!("{class} [old code]"),
-            },
-            line: i64::from(line.max(0)),
-            column: i64::from(line > 0),
-            source,
-            presentation_hint: is_foreign.then(|| "subtle".to_owned()),
-        })
+/// A frame as it is now: its id changes when its thread has run a call. Errors: the thread has no such frame.
+pub(crate) async fn read_frame(session: &JavaSession, spot: FrameSpot) -> Result<CodeFrame, RequestFailure> {
+    if let Some(entry) = session.with_tables(|tables| tables.known_frames.get(spot.thread, spot.depth)) {
+        return read_code(session, spot, entry).await;
     }
+    let first = i32::try_from(spot.depth).unwrap_or(i32::MAX);
+    let found = session.vm.request(&Frames { thread: spot.thread, first, count: 1 }).await?;
+    let entry = found.into_iter().next().ok_or("the frame is gone")?;
+    read_code(session, spot, entry).await
+}
 
-    /// The line of a frame; 0 where it is not known.
-    pub(crate) async fn frame_line(&self, frame: &CodeFrame) -> Result<i32, JdwpError> {
-        match &frame.code {
-            FrameCode::Current => self.vm.line_at(&frame.class, frame.location.method, frame.location.index).await,
-            FrameCode::Old(old) => Ok(old.as_ref().map_or(0, |old| line_of(&old.lines, frame.location.index))),
-        }
+async fn read_code(
+    session: &JavaSession,
+    spot: FrameSpot,
+    entry: FrameEntryOfThread,
+) -> Result<CodeFrame, RequestFailure> {
+    let FrameEntryOfThread { frame: id, location } = entry;
+    let class = session.vm.class(location.class, location.type_tag).await?;
+    if session.vm.is_current(&class, location.method).await?
+        && let Some(method) = session.vm.method(&class, location.method).await?
+    {
+        return Ok(CodeFrame { id, location, class, method, code: FrameCode::Current });
     }
+    let total = session.vm.request(&FrameCount { thread: spot.thread }).await?;
+    let height = usize::try_from(total).ok().and_then(|total| total.checked_sub(spot.depth));
+    let old = height
+        .and_then(|height| session.with_tables(|tables| tables.old_frames.get((spot.thread, height), location.class)));
+    // Static: whether there is a `this` is not known.
+    let unknown = || DeclaredMethod {
+        id: location.method,
+        name: "?".to_owned(),
+        signature: String::new(),
+        generic: String::new(),
+        modifiers: STATIC,
+    };
+    let method = old.as_ref().map_or_else(unknown, |old| old.method.clone());
+    Ok(CodeFrame { id, location, class, method, code: FrameCode::Old(old) })
+}
 
-    /// The variables of a frame's method; `None` where they are not known.
-    pub(crate) async fn frame_variables(&self, frame: &CodeFrame) -> Result<Option<Arc<MethodVariables>>, JdwpError> {
-        match &frame.code {
-            FrameCode::Current => self.vm.variables(&frame.class, frame.location.method).await,
-            FrameCode::Old(old) => Ok(old.as_ref().and_then(|old| old.variables.clone())),
-        }
-    }
+/// The text of a source that is in no file any more.
+pub(crate) fn source_text(session: &JavaSession, reference: i64) -> Result<String, RequestFailure> {
+    let text = session.with_tables(|tables| tables.old_frames.text(reference));
+    let text = text.ok_or_else(|| format!("there is no source {reference}"))?;
+    Ok(text.as_ref().to_owned())
+}
 
-    /// The source of a frame. That of old code is not its file, which has changed, but the text of before.
-    async fn frame_source(&self, frame: &CodeFrame) -> Result<Option<DapSource>, JdwpError> {
-        let FrameCode::Old(old) = &frame.code else {
-            let source = self.source_of(&frame.class).await?;
-            if let Some(path) = source.as_ref().and_then(|source| source.path.as_ref()) {
-                let compiled = lock(&self.code_origin).since;
-                self.sources.remember_text(path.as_ref(), compiled).await;
-            }
-            return Ok(source);
-        };
-        let name = self.vm.source_file(&frame.class).await?;
-        let source_reference = old.as_ref().and_then(|old| old.source);
-        Ok(name.map(|name| DapSource { name: Some(name), source_reference, ..DapSource::default() }))
+/// The scopes of a frame: its variables; the static fields of its class.
+pub(crate) async fn scopes(session: &JavaSession, frame_id: i64) -> Result<Vec<DapScope>, RequestFailure> {
+    let spot = session.frame_spot(frame_id)?;
+    let frame = read_frame(session, spot).await?;
+    let fields = session.vm.fields(&frame.class).await?;
+    let has_statics = fields.iter().any(|field| field.modifiers & STATIC != 0);
+    let mut scopes = vec![scope(session, "Locals", Some("locals"), false, ValueContainer::Locals(spot))];
+    if has_statics {
+        scopes.push(scope(session, "Static fields", None, true, ValueContainer::Statics(frame.class.id)));
     }
+    Ok(scopes)
+}
 
-    /// The source of a class: with a path where the file is found.
-    pub(crate) async fn source_of(&self, class: &JavaClass) -> Result<Option<DapSource>, JdwpError> {
-        let Some(name) = self.vm.source_file(class).await? else { return Ok(None) };
-        let path = self.sources.find_file(&class.signature, &name).await;
-        let path = path.map(|path| path.to_string_lossy().into_owned());
-        Ok(Some(DapSource { name: Some(name), path, ..DapSource::default() }))
+fn scope(
+    session: &JavaSession,
+    name: &str,
+    hint: Option<&str>,
+    expensive: bool,
+    container: ValueContainer,
+) -> DapScope {
+    DapScope {
+        name: name.to_owned(),
+        variables_reference: session.with_tables(|tables| tables.add_container(container)),
+        expensive,
+        presentation_hint: hint.map(str::to_owned),
     }
+}
 
-    /// A frame as it is now: its id changes when its thread has run a call. Errors: the thread has no such frame.
-    pub(crate) async fn read_frame(&self, spot: FrameSpot) -> Result<CodeFrame, RequestFailure> {
-        if let Some(entry) = self.with_tables(|tables| tables.known_frames.get(spot.thread, spot.depth)) {
-            return self.read_code(spot, entry).await;
-        }
-        let first = i32::try_from(spot.depth).unwrap_or(i32::MAX);
-        let found = self.vm.request(&Frames { thread: spot.thread, first, count: 1 }).await?;
-        let entry = found.into_iter().next().ok_or("the frame is gone")?;
-        self.read_code(spot, entry).await
-    }
-
-    async fn read_code(&self, spot: FrameSpot, entry: FrameEntryOfThread) -> Result<CodeFrame, RequestFailure> {
-        let FrameEntryOfThread { frame: id, location } = entry;
-        let class = self.vm.class(location.class, location.type_tag).await?;
-        if self.vm.is_current(&class, location.method).await?
-            && let Some(method) = self.vm.method(&class, location.method).await?
-        {
-            return Ok(CodeFrame { id, location, class, method, code: FrameCode::Current });
-        }
-        let total = self.vm.request(&FrameCount { thread: spot.thread }).await?;
-        let height = usize::try_from(total).ok().and_then(|total| total.checked_sub(spot.depth));
-        let old = height
-            .and_then(|height| self.with_tables(|tables| tables.old_frames.get((spot.thread, height), location.class)));
-        // Static: whether there is a `this` is not known.
-        let unknown = || DeclaredMethod {
-            id: location.method,
-            name: "?".to_owned(),
-            signature: String::new(),
-            generic: String::new(),
-            modifiers: STATIC,
-        };
-        let method = old.as_ref().map_or_else(unknown, |old| old.method.clone());
-        Ok(CodeFrame { id, location, class, method, code: FrameCode::Old(old) })
-    }
-
-    /// The text of a source that is in no file any more.
-    pub(crate) fn read_source(&self, reference: i64) -> Result<String, RequestFailure> {
-        let text = self.with_tables(|tables| tables.old_frames.text(reference));
-        let text = text.ok_or_else(|| format!("there is no source {reference}"))?;
-        Ok(text.as_ref().to_owned())
-    }
-
-    /// The scopes of a frame: its variables; the static fields of its class.
-    pub(crate) async fn list_scopes(&self, frame_id: i64) -> Result<Vec<DapScope>, RequestFailure> {
-        let spot = self.frame_spot(frame_id)?;
-        let frame = self.read_frame(spot).await?;
-        let fields = self.vm.fields(&frame.class).await?;
-        let has_statics = fields.iter().any(|field| field.modifiers & STATIC != 0);
-        let mut scopes = vec![self.scope("Locals", Some("locals"), false, ValueContainer::Locals(spot))];
-        if has_statics {
-            scopes.push(self.scope("Static fields", None, true, ValueContainer::Statics(frame.class.id)));
-        }
-        Ok(scopes)
-    }
-
-    fn scope(&self, name: &str, hint: Option<&str>, expensive: bool, container: ValueContainer) -> DapScope {
-        DapScope {
-            name: name.to_owned(),
-            variables_reference: self.with_tables(|tables| tables.add_container(container)),
-            expensive,
-            presentation_hint: hint.map(str::to_owned),
-        }
-    }
-
-    /// The thread on which a pause is reported: `main`, or the first one.
-    pub(crate) async fn main_thread(&self) -> Result<ObjectId, RequestFailure> {
-        let threads = self.list_threads().await?;
-        let main = threads.iter().find(|thread| thread.name == "main").or(threads.first());
-        self.thread(main.ok_or("the program has no threads")?.id)
-    }
+/// The thread on which a pause is reported: `main`, or the first one.
+pub(crate) async fn main_thread(session: &JavaSession) -> Result<ObjectId, RequestFailure> {
+    let threads = list_threads(session).await?;
+    let main = threads.iter().find(|thread| thread.name == "main").or(threads.first());
+    session.thread(main.ok_or("the program has no threads")?.id)
 }
 
 /// The first frame and the number of frames that a client has asked for, of those that a thread has. Errors: the virtual

@@ -24,14 +24,17 @@ use tether_jdwp::commands::virtual_machine::{
 use tether_jdwp::values::{CodeLocation, MethodId, ObjectId, ReferenceTypeId, TYPE_ARRAY};
 
 use super::blocking::run_blocking;
+use super::breakpoints;
 use super::class_file::read_class_file;
 use super::compile_cache::copy_all_classes;
 use super::compiled_source::{RunnableClass, output_folders, prepare_source};
+use super::frames;
 use super::java_vm::JavaClass;
 use super::launch_arguments::JavaProgramKind;
 use super::old_frames::OldMethod;
 use super::session::JavaSession;
 use super::signatures::{class_path, is_jdk_class, type_name};
+use super::stop_conditions;
 
 /// How long the virtual machine may take to verify and to redefine classes.
 const REDEFINE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,181 +51,187 @@ struct ChangedClass {
     source_file: Option<String>,
 }
 
-impl JavaSession {
-    /// Redefines what has changed. A virtual machine that cannot take the change is no error of the request; once it has
-    /// taken it, nothing that follows is.
-    pub(crate) async fn redefine_classes(&self) -> Result<RedefineClassesResponse, RequestFailure> {
-        let refused = |message: String| RedefineClassesResponse { error_message: Some(message), ..Default::default() };
-        if !self.vm.capabilities.redefine_classes {
-            return Ok(refused("this virtual machine cannot redefine classes".to_owned()));
-        }
-        let began = SystemTime::now();
-        let rebuilt = self.compile_again().await?;
-        let (before, since) = {
-            let origin = lock(&self.code_origin);
-            (origin.folders.clone(), origin.since)
-        };
-        let before = if before.is_empty() { self.vm_class_folders().await? } else { before };
-        let after = rebuilt.as_ref().map_or_else(|| before.clone(), |it| it.class_paths.clone());
-        let is_own = |it: &NamedClass| it.type_tag != TYPE_ARRAY && !is_jdk_class(&it.signature);
-        let loaded: Vec<NamedClass> =
-            self.vm.request(&AllClassesWithGeneric {}).await?.into_iter().filter(is_own).collect();
-        let changed = run_blocking(move || find_changed(loaded, &before, &after, since)).await?;
-        let names = changed.iter().map(|it| type_name(&it.loaded.signature)).collect::<Vec<_>>();
-        if changed.iter().map(|it| it.bytes.len()).sum::<usize>() > MAX_CHANGED_BYTES {
-            return Ok(refused(format!("more than {MAX_CHANGED_BYTES} bytes of classes have changed")));
-        }
-        if !changed.is_empty() {
-            let ids: Vec<ReferenceTypeId> = changed.iter().map(|it| it.loaded.class).collect();
-            self.record_old_frames(&ids).await?;
-            let classes = changed.iter().map(|it| (it.loaded.class, it.bytes.clone())).collect();
-            // Also what a request reads while they are being redefined: before and after.
-            self.vm.forget_redefined(&ids);
-            let redefined = self.vm.client.request_within(&RedefineClasses { classes }, REDEFINE_TIMEOUT).await;
-            self.vm.forget_redefined(&ids);
-            self.with_tables(|tables| tables.known_frames.forget());
-            match redefined {
-                Ok(()) => {}
-                Err(JdwpError::Refused { code, .. }) => return Ok(refused(format!("{code} ({})", names.join(", ")))),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        // From here on the new code runs: what fails is only said.
-        if let Err(failure) = self.renew_classes(changed).await {
-            self.print("important", &format!("the breakpoints of the swapped classes are not renewed: {failure}\n"))
-                .await;
-        }
-        if let Err(failure) = self.adopt_code(rebuilt, began).await {
-            let text = format!("classes that are loaded from now on may be those of before the swap: {failure}\n");
-            self.print("important", &text).await;
-        }
-        Ok(RedefineClassesResponse { changed_classes: names, error_message: None })
+/// Redefines what has changed. A virtual machine that cannot take the change is no error of the request; once it has
+/// taken it, nothing that follows is.
+pub(crate) async fn redefine_classes(session: &JavaSession) -> Result<RedefineClassesResponse, RequestFailure> {
+    let refused = |message: String| RedefineClassesResponse { error_message: Some(message), ..Default::default() };
+    if !session.vm.capabilities.redefine_classes {
+        return Ok(refused("this virtual machine cannot redefine classes".to_owned()));
     }
-
-    /// Compiles a launched source as it is now. `None`: others build the program.
-    async fn compile_again(&self) -> Result<Option<RunnableClass>, RequestFailure> {
-        let launch = lock(&self.code_origin).launch.clone();
-        let Some(launch) = launch else { return Ok(None) };
-        let JavaProgramKind::Source(source) = &launch.program else { return Ok(None) };
-        let prepared = prepare_source(source, &launch.java, &launch.class_paths, &self.scratch).await;
-        prepared.map(Some).map_err(|error| {
-            RequestFailure(std::iter::once(error.to_string()).chain(error.causes()).collect::<Vec<_>>().join(": "))
-        })
+    let began = SystemTime::now();
+    let rebuilt = compile_again(session).await?;
+    let (before, since) = {
+        let origin = lock(&session.code_origin);
+        (origin.folders.clone(), origin.since)
+    };
+    let before = if before.is_empty() { vm_class_folders(session).await? } else { before };
+    let after = rebuilt.as_ref().map_or_else(|| before.clone(), |it| it.class_paths.clone());
+    let is_own = |it: &NamedClass| it.type_tag != TYPE_ARRAY && !is_jdk_class(&it.signature);
+    let loaded: Vec<NamedClass> =
+        session.vm.request(&AllClassesWithGeneric {}).await?.into_iter().filter(is_own).collect();
+    let changed = run_blocking(move || find_changed(loaded, &before, &after, since)).await?;
+    let names = changed.iter().map(|it| type_name(&it.loaded.signature)).collect::<Vec<_>>();
+    if changed.iter().map(|it| it.bytes.len()).sum::<usize>() > MAX_CHANGED_BYTES {
+        return Ok(refused(format!("more than {MAX_CHANGED_BYTES} bytes of classes have changed")));
     }
-
-    /// The folders of classes by the virtual machine, which runs on this machine if they are here.
-    async fn vm_class_folders(&self) -> Result<Vec<PathBuf>, RequestFailure> {
-        let paths = self.vm.request(&ClassPaths {}).await?;
-        let list = move || {
-            let base = PathBuf::from(paths.base);
-            let folders = paths.class_path.iter().map(|path| base.join(path)).filter(|path| path.is_dir());
-            folders.chain(output_folders(&base)).collect()
-        };
-        run_blocking(list).await
-    }
-
-    /// Records what the frames of suspended threads run in these classes: the virtual machine will not say it any more.
-    async fn record_old_frames(&self, ids: &[ReferenceTypeId]) -> Result<(), RequestFailure> {
-        let threads = self.vm.request(&AllThreads {}).await?;
-        // What was recorded for a thread that has run since may not be there any more.
-        let (mut known, suspended) = self.with_tables(|tables| {
-            let is_suspended = |thread: &ObjectId| tables.is_suspended(*thread);
-            let suspended: Vec<ObjectId> = threads.into_iter().filter(is_suspended).collect();
-            (tables.old_frames.take_frames(), suspended)
-        });
-        let mut methods: HashMap<(ReferenceTypeId, MethodId), Option<Arc<OldMethod>>> = HashMap::new();
-        for thread in suspended {
-            // A thread that has ended, or runs a call of an evaluation, has none that can be read.
-            let Ok(frames) = self.vm.request(&Frames { thread, first: 0, count: -1 }).await else { continue };
-            for (frame, height) in frames.iter().zip((1..=frames.len()).rev()).take(MAX_OLD_FRAMES) {
-                let (at, place) = (frame.location, (thread, height));
-                let old = if !self.is_current_code(at).await? {
-                    known.remove(&place).filter(|old| old.class == at.class)
-                } else if !ids.contains(&at.class) {
-                    continue;
-                } else if let Some(read) = methods.get(&(at.class, at.method)) {
-                    read.clone()
-                } else {
-                    let read = self.read_old_method(at).await?;
-                    methods.insert((at.class, at.method), read.clone());
-                    read
-                };
-                if let Some(old) = old {
-                    self.with_tables(|tables| tables.old_frames.add_frame(place, old));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the code at a place is that of its class as it is now.
-    async fn is_current_code(&self, at: CodeLocation) -> Result<bool, RequestFailure> {
-        if at.method.0 == 0 || !self.vm.was_redefined(at.class) {
-            return Ok(at.method.0 != 0);
-        }
-        let class = self.vm.class(at.class, at.type_tag).await?;
-        Ok(self.vm.is_current(&class, at.method).await?)
-    }
-
-    /// What is known of the method at a place. `None`: its class has none of that id.
-    async fn read_old_method(&self, at: CodeLocation) -> Result<Option<Arc<OldMethod>>, RequestFailure> {
-        let class = self.vm.class(at.class, at.type_tag).await?;
-        let Some(method) = self.vm.method(&class, at.method).await? else { return Ok(None) };
-        let (lines, variables) =
-            tokio::try_join!(self.vm.lines(&class, at.method), self.vm.variables(&class, at.method))?;
-        let path = self.source_of(&class).await?.and_then(|source| source.path);
-        let text = path.and_then(|path| self.sources.remembered_text(path.as_ref()));
-        let source = text.and_then(|text| self.with_tables(|tables| tables.old_frames.add_text(&text)));
-        Ok(Some(Arc::new(OldMethod { class: at.class, method, lines, variables, source })))
-    }
-
-    /// From now on, what was compiled just now is what runs.
-    async fn adopt_code(&self, rebuilt: Option<RunnableClass>, began: SystemTime) -> Result<(), RequestFailure> {
-        let compiled = lock(&self.code_origin).compiled.clone();
-        let mut origin_folders = None;
-        let mut kept = None;
-        if let Some(RunnableClass { folder: Some(folder), class_paths, .. }) = rebuilt {
-            match compiled {
-                // Classes that are loaded later are new, too.
-                Some(own) => {
-                    let copied = run_blocking(move || copy_all_classes(folder.path(), &own)).await?;
-                    copied.map_err(|cause| cause.to_string())?;
-                }
-                None => (origin_folders, kept) = (Some(class_paths), Some(folder)),
-            }
-        }
-        let mut origin = lock(&self.code_origin);
-        origin.since = began;
-        if let Some(folders) = origin_folders {
-            (origin.folders, origin.kept) = (folders, kept);
-        }
-        Ok(())
-    }
-
-    /// Reads anew what was known of redefined classes, and binds their breakpoints.
-    async fn renew_classes(&self, changed: Vec<ChangedClass>) -> Result<(), RequestFailure> {
-        self.sources.forget_texts();
+    if !changed.is_empty() {
         let ids: Vec<ReferenceTypeId> = changed.iter().map(|it| it.loaded.class).collect();
-        let mut classes: Vec<Arc<JavaClass>> = Vec::new();
-        for ChangedClass { loaded, source_file, .. } in changed {
-            if let Some(name) = source_file
-                && let Some(path) = self.sources.find_file(&loaded.signature, &name).await
-            {
-                let path = Some(path.to_string_lossy().into_owned());
-                let source = DapSource { name: Some(name), path, ..DapSource::default() };
-                // Fails when the client has gone, which ends the session.
-                let _ = self.dap.send_event(&LoadedSourceEvent { reason: "changed".to_owned(), source }).await;
-            }
-            classes.push(self.vm.known_class(loaded.class, loaded.type_tag, loaded.signature));
+        record_old_frames(session, &ids).await?;
+        let classes = changed.iter().map(|it| (it.loaded.class, it.bytes.clone())).collect();
+        // Also what a request reads while they are being redefined: before and after.
+        session.vm.forget_redefined(&ids);
+        let redefined = session.vm.client.request_within(&RedefineClasses { classes }, REDEFINE_TIMEOUT).await;
+        session.vm.forget_redefined(&ids);
+        session.with_tables(|tables| tables.known_frames.forget());
+        match redefined {
+            Ok(()) => {}
+            Err(JdwpError::Refused { code, .. }) => return Ok(refused(format!("{code} ({})", names.join(", ")))),
+            Err(error) => return Err(error.into()),
         }
-        if !ids.is_empty() {
-            // What was shown of frames in these classes is not what they are now.
-            let areas = vec!["stacks".to_owned(), "variables".to_owned()];
-            // Fails when the client has gone, which ends the session.
-            let _ = self.dap.send_event(&InvalidatedEvent { areas }).await;
-        }
-        self.rebind_classes(&ids, &classes).await
     }
+    // From here on the new code runs: what fails is only said.
+    if let Err(failure) = renew_classes(session, changed).await {
+        stop_conditions::print(
+            session,
+            "important",
+            &format!("the breakpoints of the swapped classes are not renewed: {failure}\n"),
+        )
+        .await;
+    }
+    if let Err(failure) = adopt_code(session, rebuilt, began).await {
+        let text = format!("classes that are loaded from now on may be those of before the swap: {failure}\n");
+        stop_conditions::print(session, "important", &text).await;
+    }
+    Ok(RedefineClassesResponse { changed_classes: names, error_message: None })
+}
+
+/// Compiles a launched source as it is now. `None`: others build the program.
+async fn compile_again(session: &JavaSession) -> Result<Option<RunnableClass>, RequestFailure> {
+    let launch = lock(&session.code_origin).launch.clone();
+    let Some(launch) = launch else { return Ok(None) };
+    let JavaProgramKind::Source(source) = &launch.program else { return Ok(None) };
+    let prepared = prepare_source(source, &launch.java, &launch.class_paths, &session.scratch).await;
+    prepared.map(Some).map_err(|error| {
+        RequestFailure(std::iter::once(error.to_string()).chain(error.causes()).collect::<Vec<_>>().join(": "))
+    })
+}
+
+/// The folders of classes by the virtual machine, which runs on this machine if they are here.
+async fn vm_class_folders(session: &JavaSession) -> Result<Vec<PathBuf>, RequestFailure> {
+    let paths = session.vm.request(&ClassPaths {}).await?;
+    let list = move || {
+        let base = PathBuf::from(paths.base);
+        let folders = paths.class_path.iter().map(|path| base.join(path)).filter(|path| path.is_dir());
+        folders.chain(output_folders(&base)).collect()
+    };
+    run_blocking(list).await
+}
+
+/// Records what the frames of suspended threads run in these classes: the virtual machine will not say it any more.
+async fn record_old_frames(session: &JavaSession, ids: &[ReferenceTypeId]) -> Result<(), RequestFailure> {
+    let threads = session.vm.request(&AllThreads {}).await?;
+    // What was recorded for a thread that has run since may not be there any more.
+    let (mut known, suspended) = session.with_tables(|tables| {
+        let is_suspended = |thread: &ObjectId| tables.is_suspended(*thread);
+        let suspended: Vec<ObjectId> = threads.into_iter().filter(is_suspended).collect();
+        (tables.old_frames.take_frames(), suspended)
+    });
+    let mut methods: HashMap<(ReferenceTypeId, MethodId), Option<Arc<OldMethod>>> = HashMap::new();
+    for thread in suspended {
+        // A thread that has ended, or runs a call of an evaluation, has none that can be read.
+        let Ok(frames) = session.vm.request(&Frames { thread, first: 0, count: -1 }).await else { continue };
+        for (frame, height) in frames.iter().zip((1..=frames.len()).rev()).take(MAX_OLD_FRAMES) {
+            let (at, place) = (frame.location, (thread, height));
+            let old = if !is_current_code(session, at).await? {
+                known.remove(&place).filter(|old| old.class == at.class)
+            } else if !ids.contains(&at.class) {
+                continue;
+            } else if let Some(read) = methods.get(&(at.class, at.method)) {
+                read.clone()
+            } else {
+                let read = read_old_method(session, at).await?;
+                methods.insert((at.class, at.method), read.clone());
+                read
+            };
+            if let Some(old) = old {
+                session.with_tables(|tables| tables.old_frames.add_frame(place, old));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the code at a place is that of its class as it is now.
+async fn is_current_code(session: &JavaSession, at: CodeLocation) -> Result<bool, RequestFailure> {
+    if at.method.0 == 0 || !session.vm.was_redefined(at.class) {
+        return Ok(at.method.0 != 0);
+    }
+    let class = session.vm.class(at.class, at.type_tag).await?;
+    Ok(session.vm.is_current(&class, at.method).await?)
+}
+
+/// What is known of the method at a place. `None`: its class has none of that id.
+async fn read_old_method(session: &JavaSession, at: CodeLocation) -> Result<Option<Arc<OldMethod>>, RequestFailure> {
+    let class = session.vm.class(at.class, at.type_tag).await?;
+    let Some(method) = session.vm.method(&class, at.method).await? else { return Ok(None) };
+    let (lines, variables) =
+        tokio::try_join!(session.vm.lines(&class, at.method), session.vm.variables(&class, at.method))?;
+    let path = frames::source_of(session, &class).await?.and_then(|source| source.path);
+    let text = path.and_then(|path| session.sources.remembered_text(path.as_ref()));
+    let source = text.and_then(|text| session.with_tables(|tables| tables.old_frames.add_text(&text)));
+    Ok(Some(Arc::new(OldMethod { class: at.class, method, lines, variables, source })))
+}
+
+/// From now on, what was compiled just now is what runs.
+async fn adopt_code(
+    session: &JavaSession,
+    rebuilt: Option<RunnableClass>,
+    began: SystemTime,
+) -> Result<(), RequestFailure> {
+    let compiled = lock(&session.code_origin).compiled.clone();
+    let mut origin_folders = None;
+    let mut kept = None;
+    if let Some(RunnableClass { folder: Some(folder), class_paths, .. }) = rebuilt {
+        match compiled {
+            // Classes that are loaded later are new, too.
+            Some(own) => {
+                let copied = run_blocking(move || copy_all_classes(folder.path(), &own)).await?;
+                copied.map_err(|cause| cause.to_string())?;
+            }
+            None => (origin_folders, kept) = (Some(class_paths), Some(folder)),
+        }
+    }
+    let mut origin = lock(&session.code_origin);
+    origin.since = began;
+    if let Some(folders) = origin_folders {
+        (origin.folders, origin.kept) = (folders, kept);
+    }
+    Ok(())
+}
+
+/// Reads anew what was known of redefined classes, and binds their breakpoints.
+async fn renew_classes(session: &JavaSession, changed: Vec<ChangedClass>) -> Result<(), RequestFailure> {
+    session.sources.forget_texts();
+    let ids: Vec<ReferenceTypeId> = changed.iter().map(|it| it.loaded.class).collect();
+    let mut classes: Vec<Arc<JavaClass>> = Vec::new();
+    for ChangedClass { loaded, source_file, .. } in changed {
+        if let Some(name) = source_file
+            && let Some(path) = session.sources.find_file(&loaded.signature, &name).await
+        {
+            let path = Some(path.to_string_lossy().into_owned());
+            let source = DapSource { name: Some(name), path, ..DapSource::default() };
+            // Fails when the client has gone, which ends the session.
+            let _ = session.dap.send_event(&LoadedSourceEvent { reason: "changed".to_owned(), source }).await;
+        }
+        classes.push(session.vm.known_class(loaded.class, loaded.type_tag, loaded.signature));
+    }
+    if !ids.is_empty() {
+        // What was shown of frames in these classes is not what they are now.
+        let areas = vec!["stacks".to_owned(), "variables".to_owned()];
+        // Fails when the client has gone, which ends the session.
+        let _ = session.dap.send_event(&InvalidatedEvent { areas }).await;
+    }
+    breakpoints::rebind_classes(session, &ids, &classes).await
 }
 
 /// The loaded classes whose code in the folders of now differs from that in the folders of before.

@@ -25,14 +25,19 @@ use tokio::task::JoinSet;
 
 use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
+use super::breakpoints;
 use super::breakpoints::WantedBreakpoint;
 use super::code_origin::CodeOrigin;
+use super::frames;
 use super::java_program::launch_program;
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch, JavaProgramKind};
+use super::monitor_events;
 use super::requests::capabilities;
 use super::session::JavaSession;
 use super::sources::SourceFolders;
+use super::stop_conditions;
+use super::stops;
 
 /// How many requests may be unanswered.
 const MAX_RUNNING: usize = 4096;
@@ -87,7 +92,7 @@ impl DapBackend for JavaBackend {
         if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
             let place = BreakpointPlace::Entry { class: class.clone() };
             let wanted = WantedBreakpoint { place, conditions: Ok(StopConditions::default()) };
-            let set = backend.session.replace_breakpoints(|_| false, vec![wanted]).await;
+            let set = breakpoints::replace_breakpoints(&backend.session, |_| false, vec![wanted]).await;
             set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
         }
         let unknown = launch.unknown.clone();
@@ -110,7 +115,7 @@ impl DapBackend for JavaBackend {
         let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
         let backend = connect_session(dap, opened, sources, launch_id).await?;
         let failed = |failure: RequestFailure| Error::other("cannot list the threads").because(failure.0);
-        backend.session.list_threads().await.map_err(failed)?;
+        frames::list_threads(&backend.session).await.map_err(failed)?;
         backend.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
         Ok(StartedBackend { backend, program: None, unknown: attach.unknown })
     }
@@ -194,14 +199,14 @@ async fn handle_all_events(session: &Arc<JavaSession>, mut events: JdwpEvents) {
     while let Some(composite) = events.next().await {
         match composite {
             Ok(composite) => {
-                if let Some((thread, reached)) = session.handle_events(composite).await {
+                if let Some((thread, reached)) = stops::handle_events(session, composite).await {
                     let settling = Arc::clone(session);
-                    session.run_beside(async move { settling.settle_thread(thread, reached).await });
+                    session.run_beside(async move { stops::settle_thread(&settling, thread, reached).await });
                 }
             }
             Err(error) => {
                 // What it has suspended is not known: with the connection, the virtual machine lets all threads go.
-                session.print("important", &format!("{error}: the connection is closed\n")).await;
+                stop_conditions::print(session, "important", &format!("{error}: the connection is closed\n")).await;
                 session.vm.client.close();
             }
         }
@@ -237,7 +242,7 @@ pub(crate) async fn connect_session(
         order: Default::default(),
         beside: beside_sender,
     });
-    session.capture_first_events().await.map_err(|failure| failed(failure.0))?;
+    monitor_events::capture_first_events(&session).await.map_err(|failure| failed(failure.0))?;
     Ok(JavaBackend { session, events: JavaEvents::Waiting(events), tasks, beside })
 }
 
@@ -253,7 +258,7 @@ async fn wait_for_start(session: &JavaSession, events: &mut JavaEvents) -> Resul
         let is_start = |event: &JdwpEvent| matches!(event, JdwpEvent::VmStart { .. });
         if composite.events.iter().any(is_start) {
             session.with_tables(|tables| tables.suspends.suspend_all_by_event());
-            return session.list_threads().await.map(drop).map_err(|failure| failed(failure.0));
+            return frames::list_threads(session).await.map(drop).map_err(|failure| failed(failure.0));
         }
     }
 }

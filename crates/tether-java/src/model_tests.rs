@@ -75,7 +75,7 @@ impl ModelSession {
         tokio::spawn(driver);
         let sources = SourceFolders::new(Vec::new(), Path::new("/"));
         let backend = connect_session(&dap, opened, sources, "test").await.unwrap();
-        backend.session.list_threads().await.unwrap();
+        crate::frames::list_threads(&backend.session).await.unwrap();
         let running = tokio::spawn(async move {
             let context = ServeContext { launch_id: "test".to_owned(), exit: watch::Sender::new(None) };
             let started = StartedBackend { backend, program: None, unknown: Vec::new() };

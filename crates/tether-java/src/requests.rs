@@ -23,10 +23,21 @@ use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
+use super::breakpoints;
 use super::breakpoints::{WantedBreakpoint, line_place};
+use super::completions;
+use super::evaluation;
+use super::frames;
+use super::hot_swap;
+use super::monitor_events;
+use super::resume;
 use super::session::{JavaSession, ValueContainer};
 use super::sources::package_of;
+use super::step_targets;
 use super::stop_conditions::parse_conditions;
+use super::stops;
+use super::thread_control;
+use super::variables;
 
 /// Requests that may run code of the program: one at a time in a thread.
 const EVALUATING: [&str; 5] = ["evaluate", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
@@ -109,23 +120,34 @@ pub(crate) fn capabilities() -> DapCapabilities {
 
 impl DapRequests for JavaSession {
     async fn threads(self: &Arc<Self>) -> Answer<Vec<DapThread>> {
-        self.threads_in_time().await
+        if let Ok(listed) = timeout(THREADS_TIMEOUT, frames::list_threads(self)).await {
+            return listed;
+        }
+        let known = self.with_tables(|tables| {
+            let mut known = tables.listed_threads.clone();
+            known.retain(|thread| tables.threads.find(thread.id).is_some());
+            known
+        });
+        match known.is_empty() {
+            true => Err("the virtual machine does not answer".into()),
+            false => Ok(known),
+        }
     }
 
     async fn stack_trace(self: &Arc<Self>, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {
-        self.list_frames(arguments).await
+        frames::stack_trace(self, arguments).await
     }
 
     async fn scopes(self: &Arc<Self>, frame_id: i64) -> Answer<Vec<DapScope>> {
-        self.list_scopes(frame_id).await
+        frames::scopes(self, frame_id).await
     }
 
     async fn variables(self: &Arc<Self>, arguments: VariablesArguments) -> Answer<Vec<DapVariable>> {
-        self.list_variables(arguments).await
+        variables::variables(self, arguments).await
     }
 
     async fn evaluate(self: &Arc<Self>, arguments: EvaluateArguments) -> Answer<EvaluateResponse> {
-        self.evaluate_text(arguments).await
+        evaluation::evaluate(self, arguments).await
     }
 
     async fn start_program(self: &Arc<Self>) -> Answer<()> {
@@ -134,93 +156,136 @@ impl DapRequests for JavaSession {
             tables.reports_vm_start
         });
         if reports_vm_start {
-            self.report_vm_start().await
+            stops::report_vm_start(self).await
         } else {
-            self.resume_start().await
+            resume::resume_start(self).await
         }
         Ok(())
     }
 
     async fn continue_thread(self: &Arc<Self>, thread_id: i64) -> Answer<bool> {
-        self.resume_thread(thread_id).await
+        resume::continue_thread(self, thread_id).await
     }
 
     async fn step(self: &Arc<Self>, thread_id: i64, step: DapStep) -> Answer<()> {
         match step {
-            DapStep::Over => self.step_line(thread_id, StepDepth::Over).await,
-            DapStep::Into(Some(target)) => self.step_into_target(thread_id, target).await,
-            DapStep::Into(None) => self.step_line(thread_id, StepDepth::Into).await,
-            DapStep::Out => self.step_line(thread_id, StepDepth::Out).await,
+            DapStep::Over => resume::step_line(self, thread_id, StepDepth::Over).await,
+            DapStep::Into(Some(target)) => step_targets::step_into_target(self, thread_id, target).await,
+            DapStep::Into(None) => resume::step_line(self, thread_id, StepDepth::Into).await,
+            DapStep::Out => resume::step_line(self, thread_id, StepDepth::Out).await,
         }
     }
 
     async fn pause(self: &Arc<Self>, thread_id: i64) -> Answer<()> {
-        self.pause_thread(thread_id).await
+        resume::pause(self, thread_id).await
     }
 
     async fn set_breakpoints(self: &Arc<Self>, arguments: SetBreakpointsArguments) -> Answer<Vec<DapBreakpoint>> {
-        self.replace_line_breakpoints(arguments).await
+        let path = arguments.source.path.ok_or("a source without a path has no breakpoints")?;
+        let path = Path::new(&path);
+        self.sources.add_named_file(path);
+        let package = package_of(path).await;
+        let wanted = arguments.breakpoints.iter().map(|it| WantedBreakpoint {
+            place: line_place(path, it.line, package.clone()),
+            conditions: parse_conditions(
+                it.condition.as_deref(),
+                it.hit_condition.as_deref(),
+                it.log_message.as_deref(),
+            ),
+        });
+        breakpoints::replace_breakpoints(self, |entry| entry.place.is_in_file(path), wanted.collect()).await
     }
 
     async fn set_exception_breakpoints(self: &Arc<Self>, arguments: SetExceptionBreakpointsArguments) -> Answer<()> {
-        self.set_exception_filters(arguments).await
+        let before = self.with_tables(|tables| std::mem::take(&mut tables.breakpoints.filter_requests));
+        for (kind, request) in before {
+            self.vm.request(&ClearEventRequest { kind, request }).await?;
+        }
+        let options = arguments.filter_options.into_iter().map(|option| option.filter_id);
+        let filters: Vec<String> = arguments.filters.into_iter().chain(options).collect();
+        let has = |name: &str| filters.iter().any(|filter| filter == name);
+        let (caught, uncaught) = (has("caught"), has("uncaught"));
+        let mut wanted = Vec::new();
+        if caught || uncaught {
+            let any = EventModifier::ExceptionOnly { class: ReferenceTypeId(0), caught, uncaught };
+            wanted.push((EventKind::Exception, SuspendPolicy::EventThread, vec![any]));
+        }
+        if has("vmDeath") {
+            wanted.push((EventKind::VmDeath, SuspendPolicy::All, Vec::new()));
+        }
+        for (kind, policy, modifiers) in wanted {
+            let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
+            self.with_tables(|tables| tables.breakpoints.filter_requests.push((kind, request)));
+        }
+        Ok(())
     }
 
     async fn set_function_breakpoints(
         self: &Arc<Self>,
         arguments: SetFunctionBreakpointsArguments,
     ) -> Answer<Vec<DapBreakpoint>> {
-        self.replace_function_breakpoints(arguments).await
+        let wanted = arguments.breakpoints.iter().map(|it| {
+            let conditions =
+                parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), it.log_message.as_deref());
+            match BreakpointPlace::parse_function(&it.name) {
+                Ok(place) => WantedBreakpoint { place, conditions },
+                Err(reason) => {
+                    let function = FunctionName { class: None, method: String::new(), at_exit: false };
+                    WantedBreakpoint { place: BreakpointPlace::Function(function), conditions: Err(reason) }
+                }
+            }
+        });
+        breakpoints::replace_breakpoints(self, |entry| entry.place.is_function(), wanted.collect()).await
     }
 
     async fn set_data_breakpoints(self: &Arc<Self>, wanted: Vec<DataBreakpoint>) -> Answer<Vec<DapBreakpoint>> {
-        let wanted = wanted.iter().map(|it| self.wanted_field(it)).collect();
+        let wanted = wanted.iter().map(evaluation::wanted_field).collect();
         let is_data = |place: &BreakpointPlace| matches!(place, BreakpointPlace::Field { .. });
-        self.replace_breakpoints(|entry| is_data(&entry.place), wanted).await
+        breakpoints::replace_breakpoints(self, |entry| is_data(&entry.place), wanted).await
     }
 
     async fn data_breakpoint_info(
         self: &Arc<Self>,
         arguments: DataBreakpointInfoArguments,
     ) -> Answer<DataBreakpointInfoResponse> {
-        self.data_info(arguments).await
+        evaluation::data_breakpoint_info(self, arguments).await
     }
 
     async fn set_variable(self: &Arc<Self>, arguments: SetVariableArguments) -> Answer<SetVariableResponse> {
-        self.assign_variable(arguments).await
+        evaluation::set_variable(self, arguments).await
     }
 
     async fn set_expression(self: &Arc<Self>, arguments: SetExpressionArguments) -> Answer<SetVariableResponse> {
         let SetExpressionArguments { expression, value, frame_id } = arguments;
-        self.assign_expression(&expression, &value, frame_id).await
+        evaluation::set_expression(self, &expression, &value, frame_id).await
     }
 
     async fn completions(self: &Arc<Self>, arguments: CompletionsArguments) -> Answer<CompletionsResponse> {
-        self.complete_text(arguments).await
+        completions::completions(self, arguments).await
     }
 
     async fn exception_info(self: &Arc<Self>, thread_id: i64) -> Answer<ExceptionInfoResponse> {
-        self.describe_exception(thread_id).await
+        evaluation::exception_info(self, thread_id).await
     }
 
     async fn source_text(self: &Arc<Self>, reference: i64) -> Answer<String> {
-        self.read_source(reference)
+        frames::source_text(self, reference)
     }
 
     async fn step_in_targets(self: &Arc<Self>, frame_id: i64) -> Answer<StepInTargetsResponse> {
-        self.list_step_targets(frame_id).await
+        step_targets::step_in_targets(self, frame_id).await
     }
 
     async fn restart_frame(self: &Arc<Self>, frame_id: i64) -> Answer<()> {
-        self.rerun_frame(frame_id).await
+        resume::restart_frame(self, frame_id).await
     }
 
     async fn other_request(self: &Arc<Self>, request: &IncomingRequest) -> Answer<Value> {
         match request.command.as_str() {
-            "redefineClasses" => to_body(self.redefine_classes().await?),
+            "redefineClasses" => to_body(hot_swap::redefine_classes(self).await?),
             "captureEvents" => {
                 let CaptureEventsArguments { kinds } = read_request(request)?;
-                to_body(self.capture_events(&kinds).await?)
+                to_body(monitor_events::capture_events(self, &kinds).await?)
             }
             other => Err(format!("{other} is not supported here").into()),
         }
@@ -247,7 +312,7 @@ impl JavaSession {
         let halts = || self.with_tables(|tables| thread.map(|thread| tables.suspends.halts(thread)));
         let halts_before = halts();
         let _turn = match thread {
-            Some(thread) => Some(self.take_turn(thread, EVALUATING.contains(&command)).await?),
+            Some(thread) => Some(thread_control::take_turn(self, thread, EVALUATING.contains(&command)).await?),
             None => None,
         };
         *order = match command {
@@ -276,79 +341,6 @@ impl JavaSession {
         };
         let spot = given.frame_id.and_then(of_frame).or_else(|| given.variables_reference.and_then(of_container));
         let thread = given.thread_id.and_then(|id| self.thread(id).ok()).or(spot.map(|spot| spot.thread));
-        thread.or_else(|| self.any_spot().ok().filter(|_| is_evaluation).map(|spot| spot.thread))
-    }
-
-    async fn threads_in_time(&self) -> Result<Vec<DapThread>, RequestFailure> {
-        if let Ok(listed) = timeout(THREADS_TIMEOUT, self.list_threads()).await {
-            return listed;
-        }
-        let known = self.with_tables(|tables| {
-            let mut known = tables.listed_threads.clone();
-            known.retain(|thread| tables.threads.find(thread.id).is_some());
-            known
-        });
-        match known.is_empty() {
-            true => Err("the virtual machine does not answer".into()),
-            false => Ok(known),
-        }
-    }
-
-    async fn replace_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Answer<Vec<DapBreakpoint>> {
-        let path = arguments.source.path.ok_or("a source without a path has no breakpoints")?;
-        let path = Path::new(&path);
-        self.sources.add_named_file(path);
-        let package = package_of(path).await;
-        let wanted = arguments.breakpoints.iter().map(|it| WantedBreakpoint {
-            place: line_place(path, it.line, package.clone()),
-            conditions: parse_conditions(
-                it.condition.as_deref(),
-                it.hit_condition.as_deref(),
-                it.log_message.as_deref(),
-            ),
-        });
-        self.replace_breakpoints(|entry| entry.place.is_in_file(path), wanted.collect()).await
-    }
-
-    async fn replace_function_breakpoints(
-        &self,
-        arguments: SetFunctionBreakpointsArguments,
-    ) -> Answer<Vec<DapBreakpoint>> {
-        let wanted = arguments.breakpoints.iter().map(|it| {
-            let conditions =
-                parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), it.log_message.as_deref());
-            match BreakpointPlace::parse_function(&it.name) {
-                Ok(place) => WantedBreakpoint { place, conditions },
-                Err(reason) => {
-                    let function = FunctionName { class: None, method: String::new(), at_exit: false };
-                    WantedBreakpoint { place: BreakpointPlace::Function(function), conditions: Err(reason) }
-                }
-            }
-        });
-        self.replace_breakpoints(|entry| entry.place.is_function(), wanted.collect()).await
-    }
-
-    async fn set_exception_filters(&self, arguments: SetExceptionBreakpointsArguments) -> Result<(), RequestFailure> {
-        let before = self.with_tables(|tables| std::mem::take(&mut tables.breakpoints.filter_requests));
-        for (kind, request) in before {
-            self.vm.request(&ClearEventRequest { kind, request }).await?;
-        }
-        let options = arguments.filter_options.into_iter().map(|option| option.filter_id);
-        let filters: Vec<String> = arguments.filters.into_iter().chain(options).collect();
-        let has = |name: &str| filters.iter().any(|filter| filter == name);
-        let (caught, uncaught) = (has("caught"), has("uncaught"));
-        let mut wanted = Vec::new();
-        if caught || uncaught {
-            let any = EventModifier::ExceptionOnly { class: ReferenceTypeId(0), caught, uncaught };
-            wanted.push((EventKind::Exception, SuspendPolicy::EventThread, vec![any]));
-        }
-        if has("vmDeath") {
-            wanted.push((EventKind::VmDeath, SuspendPolicy::All, Vec::new()));
-        }
-        for (kind, policy, modifiers) in wanted {
-            let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
-            self.with_tables(|tables| tables.breakpoints.filter_requests.push((kind, request)));
-        }
-        Ok(())
+        thread.or_else(|| evaluation::any_spot(self).ok().filter(|_| is_evaluation).map(|spot| spot.thread))
     }
 }

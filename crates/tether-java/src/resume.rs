@@ -16,174 +16,185 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::breakpoints::JDK_PATTERNS;
+use super::frames;
 use super::session::{FrameSpot, JavaSession, SessionTables};
 use super::signatures::is_jdk_class;
+use super::stops;
+use super::thread_control;
 use super::thread_control::SentCommands;
 use super::thread_suspends::SuspendCommand;
 
 /// How long a pause waits for the virtual machine before it is answered.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-impl JavaSession {
-    /// Resumes a thread that has stopped; after a pause, all threads. Returns whether all threads run now.
-    pub(crate) async fn resume_thread(&self, thread_id: i64) -> Result<bool, RequestFailure> {
-        let threads = self.with_tables(|tables| {
-            let named = tables.threads.find(thread_id).filter(|thread| tables.suspends.halt(*thread).is_some());
-            let is_suspended = tables.suspends.is_any_suspended();
-            let threads = match named {
-                Some(thread) if !tables.suspends.is_all_suspended() => vec![thread],
-                _ => tables.suspends.stopped().collect(),
-            };
-            is_suspended.then_some(threads)
-        });
-        let threads = threads.ok_or("notStopped")?;
-        // Requests reach the virtual machine in order: the steps end before the threads run.
-        let (_, all_run) = tokio::join!(
-            biased;
-            join_all(threads.iter().map(|thread| self.clear_step(*thread))),
-            self.resume_threads(&threads)
-        );
-        Ok(all_run)
-    }
-
-    /// Resumes threads that have stopped, and all threads after a pause. What is known of the stops is forgotten before they
-    /// run. Returns whether all threads run now; what cannot be resumed is reported after that.
-    async fn resume_threads(&self, threads: &[ObjectId]) -> bool {
-        let resume = |tables: &mut SessionTables| {
-            let mut commands: Vec<SuspendCommand> = Vec::new();
-            for thread in threads {
-                commands.extend(tables.suspends.resume(*thread));
-            }
-            commands.extend(tables.suspends.resume_all());
-            ((tables.forget_frames(), !tables.suspends.is_any_suspended()), commands)
+/// Resumes a thread that has stopped; after a pause, all threads. Returns whether all threads run now.
+pub(crate) async fn continue_thread(session: &JavaSession, thread_id: i64) -> Result<bool, RequestFailure> {
+    let threads = session.with_tables(|tables| {
+        let named = tables.threads.find(thread_id).filter(|thread| tables.suspends.halt(*thread).is_some());
+        let is_suspended = tables.suspends.is_any_suspended();
+        let threads = match named {
+            Some(thread) if !tables.suspends.is_all_suspended() => vec![thread],
+            _ => tables.suspends.stopped().collect(),
         };
-        let ((released, all_run), sent) = self.change_suspends(resume);
-        // An error means that the object is gone.
-        let release = |object| async move { self.vm.request(&EnableCollection { object }).await };
-        tokio::join!(join_all(released.into_iter().map(release)), self.confirm_resumes(sent));
-        all_run
-    }
+        is_suspended.then_some(threads)
+    });
+    let threads = threads.ok_or("notStopped")?;
+    // Requests reach the virtual machine in order: the steps end before the threads run.
+    let (_, all_run) = tokio::join!(
+        biased;
+        join_all(threads.iter().map(|thread| stops::clear_step(session, *thread))),
+        resume_threads(session, &threads)
+    );
+    Ok(all_run)
+}
 
-    /// Resumes a thread whose event is no stop. What the virtual machine refuses is reported.
-    pub(crate) async fn resume_decided(&self, thread: ObjectId) {
-        let ((), sent) = self.change_suspends(|tables| ((), tables.suspends.resume(thread)));
-        let _ = self.take_replies(sent).await;
-    }
-
-    /// Starts the program, which is suspended since its start.
-    pub(crate) async fn resume_start(&self) {
-        let start = |tables: &mut SessionTables| {
-            tables.vm_start = None;
-            tables.known_frames.forget();
-            ((), tables.suspends.resume_all())
-        };
-        let ((), sent) = self.change_suspends(start);
-        self.confirm_resumes(sent).await;
-    }
-
-    /// Steps a stopped thread by a line.
-    pub(crate) async fn step_line(&self, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
-        let thread = self.thread(thread_id)?;
-        self.with_tables(|tables| tables.smart_steps.remove(&thread));
-        self.step_thread(thread_id, depth).await
-    }
-
-    /// As [`JavaSession::step_line`], as a part of another step, too.
-    pub(crate) async fn step_thread(&self, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
-        let thread = self.thread(thread_id)?;
-        if !self.with_tables(|tables| tables.is_suspended(thread) && !tables.suspends.is_calling(thread)) {
-            return Err("notStopped".into());
+/// Resumes threads that have stopped, and all threads after a pause. What is known of the stops is forgotten before they
+/// run. Returns whether all threads run now; what cannot be resumed is reported after that.
+async fn resume_threads(session: &JavaSession, threads: &[ObjectId]) -> bool {
+    let resume = |tables: &mut SessionTables| {
+        let mut commands: Vec<SuspendCommand> = Vec::new();
+        for thread in threads {
+            commands.extend(tables.suspends.resume(*thread));
         }
-        let halt = self.with_tables(|tables| tables.suspends.halt_number(thread));
-        let request = self.request_step(thread, depth).await?;
-        let own = self.with_tables(|tables| {
-            // It may have been resumed meanwhile.
-            (tables.suspends.halt_number(thread) == halt).then(|| {
-                tables.steps.insert(thread, request);
-                tables.suspends.halt(thread).map(|_| thread)
-            })
-        });
-        let Some(own) = own else {
-            let _ = self.vm.request(&ClearEventRequest { kind: EventKind::SingleStep, request }).await;
-            return Err("notStopped".into());
-        };
-        self.resume_threads(own.as_slice()).await;
-        Ok(())
-    }
+        commands.extend(tables.suspends.resume_all());
+        ((tables.forget_frames(), !tables.suspends.is_any_suspended()), commands)
+    };
+    let ((released, all_run), sent) = thread_control::change_suspends(session, resume);
+    // An error means that the object is gone.
+    let release = |object| async move { session.vm.request(&EnableCollection { object }).await };
+    tokio::join!(join_all(released.into_iter().map(release)), thread_control::confirm_resumes(session, sent));
+    all_run
+}
 
-    /// Goes on with a step of a thread that an event has suspended and whose stop is not reported.
-    pub(crate) async fn continue_step(&self, thread: ObjectId, depth: StepDepth) -> Result<(), RequestFailure> {
-        let request = self.request_step(thread, depth).await?;
-        self.with_tables(|tables| tables.steps.insert(thread, request));
-        self.resume_decided(thread).await;
-        Ok(())
-    }
+/// Resumes a thread whose event is no stop. What the virtual machine refuses is reported.
+pub(crate) async fn resume_decided(session: &JavaSession, thread: ObjectId) {
+    let ((), sent) = thread_control::change_suspends(session, |tables| ((), tables.suspends.resume(thread)));
+    let _ = thread_control::take_replies(session, sent).await;
+}
 
-    async fn request_step(&self, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
-        let ((), frame) = tokio::join!(self.clear_step(thread), self.read_frame(FrameSpot { thread, depth: 0 }));
-        let frame = frame?;
-        let mut modifiers = vec![EventModifier::Step { thread, by_lines: true, depth }];
-        // From the user's code, a step passes over that of the JDK.
-        if !is_jdk_class(&frame.class.signature) {
-            modifiers.extend(JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())));
-        }
-        modifiers.push(EventModifier::Count(1));
-        let (kind, policy) = (EventKind::SingleStep, SuspendPolicy::EventThread);
-        Ok(self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?)
-    }
+/// Starts the program, which is suspended since its start.
+pub(crate) async fn resume_start(session: &JavaSession) {
+    let start = |tables: &mut SessionTables| {
+        tables.vm_start = None;
+        tables.known_frames.forget();
+        ((), tables.suspends.resume_all())
+    };
+    let ((), sent) = thread_control::change_suspends(session, start);
+    thread_control::confirm_resumes(session, sent).await;
+}
 
-    /// Suspends all threads, and reports that on one of them.
-    pub(crate) async fn pause_thread(&self, thread_id: i64) -> Result<(), RequestFailure> {
-        let pause = |tables: &mut SessionTables| {
-            if tables.suspends.is_all_suspended() {
-                return (None, Vec::new());
-            }
-            let commands = tables.suspends.suspend_all();
-            (tables.suspends.halt_of_all(), commands)
-        };
-        let (halt, sent) = self.change_suspends(pause);
-        if halt.is_none() {
-            return Ok(());
-        }
-        let session = self.own.upgrade().ok_or("the session has ended")?;
-        let (report, confirmed) = oneshot::channel();
-        self.run_beside(async move {
-            let paused = session.report_pause(sent, halt, thread_id).await;
-            // The request may have been answered.
-            let _ = report.send(paused);
-        });
-        match timeout(PAUSE_TIMEOUT, confirmed).await {
-            Ok(Ok(paused)) => paused,
-            Ok(Err(_)) => Err("the session has ended".into()),
-            Err(_) => Err("the virtual machine does not answer yet: its stop is reported when it does".into()),
-        }
-    }
+/// Steps a stopped thread by a line.
+pub(crate) async fn step_line(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
+    let thread = session.thread(thread_id)?;
+    session.with_tables(|tables| tables.smart_steps.remove(&thread));
+    step_thread(session, thread_id, depth).await
+}
 
-    async fn report_pause(&self, sent: SentCommands, halt: Option<u64>, thread_id: i64) -> Result<(), RequestFailure> {
-        self.take_replies(sent).await?;
-        let thread = match self.thread(thread_id) {
-            Ok(thread) => Some(thread),
-            Err(_) => self.main_thread().await.ok(),
-        };
-        // It may have been resumed before the virtual machine has answered.
-        if self.with_tables(|tables| tables.suspends.halt_of_all() == halt) {
-            self.report_all_stopped(thread, "pause").await;
-        }
-        Ok(())
+/// As [`step_line`], as a part of another step, too.
+pub(crate) async fn step_thread(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
+    let thread = session.thread(thread_id)?;
+    if !session.with_tables(|tables| tables.is_suspended(thread) && !tables.suspends.is_calling(thread)) {
+        return Err("notStopped".into());
     }
+    let halt = session.with_tables(|tables| tables.suspends.halt_number(thread));
+    let request = request_step(session, thread, depth).await?;
+    let own = session.with_tables(|tables| {
+        // It may have been resumed meanwhile.
+        (tables.suspends.halt_number(thread) == halt).then(|| {
+            tables.steps.insert(thread, request);
+            tables.suspends.halt(thread).map(|_| thread)
+        })
+    });
+    let Some(own) = own else {
+        let _ = session.vm.request(&ClearEventRequest { kind: EventKind::SingleStep, request }).await;
+        return Err("notStopped".into());
+    };
+    resume_threads(session, own.as_slice()).await;
+    Ok(())
+}
 
-    /// Discards a frame and those that it has called: its caller is before the call again.
-    pub(crate) async fn rerun_frame(&self, frame_id: i64) -> Result<(), RequestFailure> {
-        let spot = self.frame_spot(frame_id)?;
-        if !self.vm.capabilities.pop_frames {
-            return Err("this virtual machine cannot discard frames".into());
-        }
-        let frame = self.read_frame(spot).await?;
-        let popped = self.vm.request(&PopFrames { thread: spot.thread, frame: frame.id }).await;
-        self.with_tables(|tables| tables.known_frames.forget());
-        popped?;
-        // The thread is before the call: a step into it is the beginning of the frame.
-        let thread_id = self.with_tables(|tables| tables.thread_id(spot.thread));
-        self.step_thread(thread_id, StepDepth::Into).await
+/// Goes on with a step of a thread that an event has suspended and whose stop is not reported.
+pub(crate) async fn continue_step(
+    session: &JavaSession,
+    thread: ObjectId,
+    depth: StepDepth,
+) -> Result<(), RequestFailure> {
+    let request = request_step(session, thread, depth).await?;
+    session.with_tables(|tables| tables.steps.insert(thread, request));
+    resume_decided(session, thread).await;
+    Ok(())
+}
+
+async fn request_step(session: &JavaSession, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
+    let ((), frame) =
+        tokio::join!(stops::clear_step(session, thread), frames::read_frame(session, FrameSpot { thread, depth: 0 }));
+    let frame = frame?;
+    let mut modifiers = vec![EventModifier::Step { thread, by_lines: true, depth }];
+    // From the user's code, a step passes over that of the JDK.
+    if !is_jdk_class(&frame.class.signature) {
+        modifiers.extend(JDK_PATTERNS.map(|it| EventModifier::ClassExclude(it.to_owned())));
     }
+    modifiers.push(EventModifier::Count(1));
+    let (kind, policy) = (EventKind::SingleStep, SuspendPolicy::EventThread);
+    Ok(session.vm.request(&SetEventRequest { kind, policy, modifiers }).await?)
+}
+
+/// Suspends all threads, and reports that on one of them.
+pub(crate) async fn pause(session: &JavaSession, thread_id: i64) -> Result<(), RequestFailure> {
+    let pause = |tables: &mut SessionTables| {
+        if tables.suspends.is_all_suspended() {
+            return (None, Vec::new());
+        }
+        let commands = tables.suspends.suspend_all();
+        (tables.suspends.halt_of_all(), commands)
+    };
+    let (halt, sent) = thread_control::change_suspends(session, pause);
+    if halt.is_none() {
+        return Ok(());
+    }
+    let own = session.own.upgrade().ok_or("the session has ended")?;
+    let (report, confirmed) = oneshot::channel();
+    session.run_beside(async move {
+        let paused = report_pause(&own, sent, halt, thread_id).await;
+        // The request may have been answered.
+        let _ = report.send(paused);
+    });
+    match timeout(PAUSE_TIMEOUT, confirmed).await {
+        Ok(Ok(paused)) => paused,
+        Ok(Err(_)) => Err("the session has ended".into()),
+        Err(_) => Err("the virtual machine does not answer yet: its stop is reported when it does".into()),
+    }
+}
+
+async fn report_pause(
+    session: &JavaSession,
+    sent: SentCommands,
+    halt: Option<u64>,
+    thread_id: i64,
+) -> Result<(), RequestFailure> {
+    thread_control::take_replies(session, sent).await?;
+    let thread = match session.thread(thread_id) {
+        Ok(thread) => Some(thread),
+        Err(_) => frames::main_thread(session).await.ok(),
+    };
+    // It may have been resumed before the virtual machine has answered.
+    if session.with_tables(|tables| tables.suspends.halt_of_all() == halt) {
+        stops::report_all_stopped(session, thread, "pause").await;
+    }
+    Ok(())
+}
+
+/// Discards a frame and those that it has called: its caller is before the call again.
+pub(crate) async fn restart_frame(session: &JavaSession, frame_id: i64) -> Result<(), RequestFailure> {
+    let spot = session.frame_spot(frame_id)?;
+    if !session.vm.capabilities.pop_frames {
+        return Err("this virtual machine cannot discard frames".into());
+    }
+    let frame = frames::read_frame(session, spot).await?;
+    let popped = session.vm.request(&PopFrames { thread: spot.thread, frame: frame.id }).await;
+    session.with_tables(|tables| tables.known_frames.forget());
+    popped?;
+    // The thread is before the call: a step into it is the beginning of the frame.
+    let thread_id = session.with_tables(|tables| tables.thread_id(spot.thread));
+    step_thread(session, thread_id, StepDepth::Into).await
 }

@@ -8,9 +8,10 @@ use tether_dap::types::{ConditionFailure, OutputEvent};
 use tether_jdwp::values::{JdwpValue, ObjectId};
 
 use super::breakpoint_table::{LogPart, StopConditions};
-use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::session::{FrameSpot, JavaSession};
+use super::thread_control;
+use crate::expression::operations;
 
 /// The conditions as a client sends them. Errors: one of them cannot be evaluated.
 pub(crate) fn parse_conditions(
@@ -39,91 +40,88 @@ fn parse_log_message(text: &str) -> Result<Vec<LogPart>, String> {
     split_log_message(text)?.into_iter().map(parse).collect()
 }
 
-impl JavaSession {
-    /// Which of the breakpoints that a thread has reached stop it.
-    pub(crate) async fn filter_reached(&self, thread: ObjectId, reached: &[i64]) -> Vec<i64> {
-        let mut stopping = Vec::new();
-        for id in reached {
-            let entry = self.with_tables(|tables| tables.breakpoints.entries.get(id).cloned());
-            let Some(entry) = entry else { continue };
-            match self.decide_stop(thread, *id, &entry.conditions).await {
-                Ok(true) => stopping.push(*id),
-                Ok(false) => {}
-                // A condition that fails is shown where it fails.
-                Err(failure) => {
-                    self.report_condition_failure(entry.conditions.condition_text, failure).await;
-                    stopping.push(*id);
+/// Which of the breakpoints that a thread has reached stop it.
+pub(crate) async fn filter_reached(session: &JavaSession, thread: ObjectId, reached: &[i64]) -> Vec<i64> {
+    let mut stopping = Vec::new();
+    for id in reached {
+        let entry = session.with_tables(|tables| tables.breakpoints.entries.get(id).cloned());
+        let Some(entry) = entry else { continue };
+        match decide_stop(session, thread, *id, &entry.conditions).await {
+            Ok(true) => stopping.push(*id),
+            Ok(false) => {}
+            // A condition that fails is shown where it fails.
+            Err(failure) => {
+                report_condition_failure(session, entry.conditions.condition_text, failure).await;
+                stopping.push(*id);
+            }
+        }
+    }
+    stopping
+}
+
+async fn report_condition_failure(session: &JavaSession, condition: Option<String>, failure: RequestFailure) {
+    let Some(condition) = condition else {
+        return print(session, "important", &format!("a breakpoint stops: {failure}\n")).await;
+    };
+    let text = break_links(&format!("the condition `{condition}` failed: {failure}\n"));
+    let failure = ConditionFailure { condition, reason: failure.0, is_stopped: true, ..ConditionFailure::default() };
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&OutputEvent::new("important", text).with_condition_failure(&failure)).await;
+}
+
+async fn decide_stop(
+    session: &JavaSession,
+    thread: ObjectId,
+    id: i64,
+    conditions: &StopConditions,
+) -> Result<bool, RequestFailure> {
+    let spot = FrameSpot { thread, depth: 0 };
+    let _turn = match conditions.condition.is_some() || conditions.log.is_some() {
+        true => Some(thread_control::take_turn(session, thread, true).await?),
+        false => None,
+    };
+    if let Some(condition) = &conditions.condition {
+        let value = operations::evaluate_once(session, spot, condition).await?;
+        match value {
+            JdwpValue::Boolean(true) => {}
+            JdwpValue::Boolean(false) => return Ok(false),
+            _ => return Err("it is neither true nor false".into()),
+        }
+    }
+    let hits = session.with_tables(|tables| {
+        tables.breakpoints.entries.get_mut(&id).map_or(0, |entry| {
+            entry.hits = entry.hits.saturating_add(1);
+            entry.hits
+        })
+    });
+    if conditions.hits.is_some_and(|condition| !condition.is_met(hits)) {
+        return Ok(false);
+    }
+    let Some(log) = &conditions.log else { return Ok(true) };
+    let mut text = String::new();
+    for part in log {
+        match part {
+            LogPart::Text(plain) => text.push_str(plain),
+            LogPart::Expression(source, expression) => {
+                match operations::evaluate_text(session, spot, expression).await {
+                    Ok(value) => text.push_str(&value),
+                    Err(failure) => text.push_str(&format!("{{{source}: {failure}}}")),
                 }
             }
         }
-        stopping
     }
+    text.push('\n');
+    print(session, "console", &text).await;
+    Ok(false)
+}
 
-    async fn report_condition_failure(&self, condition: Option<String>, failure: RequestFailure) {
-        let Some(condition) = condition else {
-            return self.print("important", &format!("a breakpoint stops: {failure}\n")).await;
-        };
-        let text = break_links(&format!("the condition `{condition}` failed: {failure}\n"));
-        let failure =
-            ConditionFailure { condition, reason: failure.0, is_stopped: true, ..ConditionFailure::default() };
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&OutputEvent::new("important", text).with_condition_failure(&failure)).await;
-    }
-
-    async fn decide_stop(
-        &self,
-        thread: ObjectId,
-        id: i64,
-        conditions: &StopConditions,
-    ) -> Result<bool, RequestFailure> {
-        let spot = FrameSpot { thread, depth: 0 };
-        let _turn = match conditions.condition.is_some() || conditions.log.is_some() {
-            true => Some(self.take_turn(thread, true).await?),
-            false => None,
-        };
-        if let Some(condition) = &conditions.condition {
-            let value = Evaluator::evaluate_once(self, spot, condition).await?;
-            match value {
-                JdwpValue::Boolean(true) => {}
-                JdwpValue::Boolean(false) => return Ok(false),
-                _ => return Err("it is neither true nor false".into()),
-            }
-        }
-        let hits = self.with_tables(|tables| {
-            tables.breakpoints.entries.get_mut(&id).map_or(0, |entry| {
-                entry.hits = entry.hits.saturating_add(1);
-                entry.hits
-            })
-        });
-        if conditions.hits.is_some_and(|condition| !condition.is_met(hits)) {
-            return Ok(false);
-        }
-        let Some(log) = &conditions.log else { return Ok(true) };
-        let mut text = String::new();
-        for part in log {
-            match part {
-                LogPart::Text(plain) => text.push_str(plain),
-                LogPart::Expression(source, expression) => {
-                    match Evaluator::evaluate_text(self, spot, expression).await {
-                        Ok(value) => text.push_str(&value),
-                        Err(failure) => text.push_str(&format!("{{{source}: {failure}}}")),
-                    }
-                }
-            }
-        }
-        text.push('\n');
-        self.print("console", &text).await;
-        Ok(false)
-    }
-
-    /// Sends a text to the client's console.
-    pub(crate) async fn print(&self, category: &str, text: &str) {
-        // An editor shows what is important as a notification.
-        let text = if category == "important" { break_links(text) } else { text.to_owned() };
-        let output = OutputEvent::new(category, text);
-        // Fails when the client has gone, which ends the session.
-        let _ = self.dap.send_event(&output).await;
-    }
+/// Sends a text to the client's console.
+pub(crate) async fn print(session: &JavaSession, category: &str, text: &str) {
+    // An editor shows what is important as a notification.
+    let text = if category == "important" { break_links(text) } else { text.to_owned() };
+    let output = OutputEvent::new(category, text);
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&output).await;
 }
 
 #[cfg(test)]

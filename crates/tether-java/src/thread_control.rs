@@ -13,6 +13,8 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, oneshot};
 use tokio::time::timeout;
 
 use super::session::{JavaSession, SessionTables};
+use super::stop_conditions;
+use super::stops;
 use super::thread_suspends::{CallRefusal, StaysSuspended, SuspendCommand};
 
 /// How long a call may run.
@@ -41,159 +43,161 @@ pub(crate) enum ThreadTurn {
     Evaluation(#[expect(dead_code, reason = "held until it is dropped")] OwnedRwLockWriteGuard<()>),
 }
 
-impl JavaSession {
-    /// Changes the suspensions; the commands that follow are queued before anyone else can change them.
-    pub(crate) fn change_suspends<T>(
-        &self,
-        change: impl FnOnce(&mut SessionTables) -> (T, Vec<SuspendCommand>),
-    ) -> (T, SentCommands) {
-        self.with_tables(|tables| {
-            let (result, commands) = change(tables);
-            (result, self.queue_commands(&commands))
-        })
-    }
+/// Changes the suspensions; the commands that follow are queued before anyone else can change them.
+pub(crate) fn change_suspends<T>(
+    session: &JavaSession,
+    change: impl FnOnce(&mut SessionTables) -> (T, Vec<SuspendCommand>),
+) -> (T, SentCommands) {
+    session.with_tables(|tables| {
+        let (result, commands) = change(tables);
+        (result, queue_commands(session, &commands))
+    })
+}
 
-    fn queue_commands(&self, commands: &[SuspendCommand]) -> SentCommands {
-        let client = &self.vm.client;
-        let queue = |command: &SuspendCommand| match *command {
-            SuspendCommand::SuspendThread(thread) => client.send(&SuspendThread { thread }),
-            SuspendCommand::ResumeThread(thread) => client.send(&ResumeThread { thread }),
-            SuspendCommand::SuspendAll => client.send(&SuspendAll {}),
-            SuspendCommand::ResumeAll => client.send(&ResumeAll {}),
+fn queue_commands(session: &JavaSession, commands: &[SuspendCommand]) -> SentCommands {
+    let client = &session.vm.client;
+    let queue = |command: &SuspendCommand| match *command {
+        SuspendCommand::SuspendThread(thread) => client.send(&SuspendThread { thread }),
+        SuspendCommand::ResumeThread(thread) => client.send(&ResumeThread { thread }),
+        SuspendCommand::SuspendAll => client.send(&SuspendAll {}),
+        SuspendCommand::ResumeAll => client.send(&ResumeAll {}),
+    };
+    SentCommands(commands.iter().map(|command| (*command, queue(command))).collect())
+}
+
+/// Waits until the virtual machine has resumed what was queued; not longer than a moment, since it will. What it refuses,
+/// also later, stays suspended, and is reported as a stop: for the client, everything else runs.
+pub(crate) async fn confirm_resumes(session: &JavaSession, sent: SentCommands) {
+    let Some(own) = session.own.upgrade().filter(|_| !sent.0.is_empty()) else { return };
+    let (report, confirmed) = oneshot::channel();
+    session.run_beside(async move {
+        // Its requester may have given up.
+        let _ = report.send(take_replies(&own, sent).await);
+    });
+    // The session may end meanwhile.
+    let _ = timeout(RESUME_TIMEOUT, confirmed).await;
+}
+
+/// Takes the replies beside, for one who does not wait for them.
+pub(crate) fn watch_commands(session: &JavaSession, sent: SentCommands) {
+    if let Some(own) = session.own.upgrade() {
+        session.run_beside(async move { drop(take_replies(&own, sent).await) });
+    }
+}
+
+/// As [`confirm_resumes`], without a limit.
+pub(crate) async fn take_replies(session: &JavaSession, sent: SentCommands) -> Result<(), RequestFailure> {
+    let mut confirmed = Ok(());
+    for (command, sent) in sent.0 {
+        let reply = match sent {
+            Ok(sent) => sent.reply().await,
+            Err(error) => Err(error),
         };
-        SentCommands(commands.iter().map(|command| (*command, queue(command))).collect())
-    }
-
-    /// Waits until the virtual machine has resumed what was queued; not longer than a moment, since it will. What it refuses,
-    /// also later, stays suspended, and is reported as a stop: for the client, everything else runs.
-    pub(crate) async fn confirm_resumes(&self, sent: SentCommands) {
-        let Some(session) = self.own.upgrade().filter(|_| !sent.0.is_empty()) else { return };
-        let (report, confirmed) = oneshot::channel();
-        self.run_beside(async move {
-            // Its requester may have given up.
-            let _ = report.send(session.take_replies(sent).await);
-        });
-        // The session may end meanwhile.
-        let _ = timeout(RESUME_TIMEOUT, confirmed).await;
-    }
-
-    /// Takes the replies beside, for one who does not wait for them.
-    pub(crate) fn watch_commands(&self, sent: SentCommands) {
-        if let Some(session) = self.own.upgrade() {
-            self.run_beside(async move { drop(session.take_replies(sent).await) });
+        let Err(error) = reply else { continue };
+        if let (SuspendCommand::ResumeThread(thread) | SuspendCommand::SuspendThread(thread), true) =
+            (command, has_ended(&error))
+        {
+            session.with_tables(|tables| tables.suspends.forget_thread(thread));
+            continue;
         }
-    }
-
-    /// As [`JavaSession::confirm_resumes`], without a limit.
-    pub(crate) async fn take_replies(&self, sent: SentCommands) -> Result<(), RequestFailure> {
-        let mut confirmed = Ok(());
-        for (command, sent) in sent.0 {
-            let reply = match sent {
-                Ok(sent) => sent.reply().await,
-                Err(error) => Err(error),
-            };
-            let Err(error) = reply else { continue };
-            if let (SuspendCommand::ResumeThread(thread) | SuspendCommand::SuspendThread(thread), true) =
-                (command, has_ended(&error))
-            {
-                self.with_tables(|tables| tables.suspends.forget_thread(thread));
-                continue;
-            }
-            if !error.is_closed() {
-                let stays = self.with_tables(|tables| tables.suspends.undo(command));
-                self.report_suspended(stays, &error).await;
-            }
-            confirmed = confirmed.and(Err(RequestFailure::from(error)));
+        if !error.is_closed() {
+            let stays = session.with_tables(|tables| tables.suspends.undo(command));
+            report_suspended(session, stays, &error).await;
         }
-        confirmed
+        confirmed = confirmed.and(Err(RequestFailure::from(error)));
     }
+    confirmed
+}
 
-    async fn report_suspended(&self, stays: Option<StaysSuspended>, error: &JdwpError) {
-        match stays {
-            Some(StaysSuspended::Thread(thread)) => {
-                self.report_unresumed(thread, &format!("it could not be resumed: {error}")).await;
-            }
-            Some(StaysSuspended::All) => {
-                self.print("important", &format!("the program could not be resumed: {error}\n")).await;
-                // The response to what has led here comes first.
-                let _order = timeout(ORDER_TIMEOUT, self.order.lock()).await;
-                self.report_all_stopped(None, "pause").await;
-            }
-            None => {}
+async fn report_suspended(session: &JavaSession, stays: Option<StaysSuspended>, error: &JdwpError) {
+    match stays {
+        Some(StaysSuspended::Thread(thread)) => {
+            stops::report_unresumed(session, thread, &format!("it could not be resumed: {error}")).await;
         }
+        Some(StaysSuspended::All) => {
+            stop_conditions::print(session, "important", &format!("the program could not be resumed: {error}\n")).await;
+            // The response to what has led here comes first.
+            let _order = timeout(ORDER_TIMEOUT, session.order.lock()).await;
+            stops::report_all_stopped(session, None, "pause").await;
+        }
+        None => {}
     }
+}
 
-    /// Runs code of the program in a thread, by an evaluation that began at that halt. The events of the thread stop nothing
-    /// meanwhile. The thread is suspended again when the call has ended, also after the time limit.
-    pub(crate) async fn run_call<C: JdwpCommand>(
-        &self,
-        thread: ObjectId,
-        halt: Option<u64>,
-        command: &C,
-    ) -> Result<C::Reply, RequestFailure> {
-        let session = self.own.upgrade().ok_or("the session has ended")?;
-        let (sent, lowering) = {
-            let mut tables = tether_base::sync::lock(&self.tables);
-            let lowering = tables.suspends.begin_call(thread, halt).map_err(refused_call)?;
-            // The ids of its frames change.
+/// Runs code of the program in a thread, by an evaluation that began at that halt. The events of the thread stop nothing
+/// meanwhile. The thread is suspended again when the call has ended, also after the time limit.
+pub(crate) async fn run_call<C: JdwpCommand>(
+    session: &JavaSession,
+    thread: ObjectId,
+    halt: Option<u64>,
+    command: &C,
+) -> Result<C::Reply, RequestFailure> {
+    let own = session.own.upgrade().ok_or("the session has ended")?;
+    let (sent, lowering) = {
+        let mut tables = tether_base::sync::lock(&session.tables);
+        let lowering = tables.suspends.begin_call(thread, halt).map_err(refused_call)?;
+        // The ids of its frames change.
+        tables.known_frames.forget();
+        let lowering = queue_commands(session, &lowering);
+        (session.vm.client.send(command), lowering)
+    };
+    // What is refused shows in the call: it does not run.
+    watch_commands(session, lowering);
+    let (report, mut ended) = oneshot::channel();
+    session.run_beside(async move {
+        let reply = match sent {
+            Ok(sent) => sent.reply().await,
+            Err(error) => Err(error),
+        };
+        let ((), following) = change_suspends(&own, |tables| {
             tables.known_frames.forget();
-            let lowering = self.queue_commands(&lowering);
-            (self.vm.client.send(command), lowering)
-        };
-        // What is refused shows in the call: it does not run.
-        self.watch_commands(lowering);
-        let (report, mut ended) = oneshot::channel();
-        self.run_beside(async move {
-            let reply = match sent {
-                Ok(sent) => sent.reply().await,
-                Err(error) => Err(error),
-            };
-            let ((), following) = session.change_suspends(|tables| {
-                tables.known_frames.forget();
-                ((), tables.suspends.end_call(thread))
-            });
-            // Its evaluation may have given up.
-            let _ = report.send(reply);
-            // What is refused is reported.
-            let _ = session.take_replies(following).await;
+            ((), tables.suspends.end_call(thread))
         });
-        let reply = match timeout(CALL_TIMEOUT, &mut ended).await {
-            Ok(reply) => reply.map_err(|_| RequestFailure::from("the session has ended"))?,
-            Err(_) => {
-                self.with_tables(|tables| tables.suspends.mark_call_late(thread));
-                let within = humantime::format_duration(CALL_TIMEOUT);
-                let text = format!(
-                    "the call has not returned within {within}: its thread still runs it. `continue` lets the thread run \
-                     when it has returned"
-                );
-                return Err(text.into());
-            }
-        };
-        let not_at_event = [JdwpErrorCode::INVALID_THREAD, JdwpErrorCode::THREAD_NOT_SUSPENDED];
-        reply.map_err(|error| match not_at_event.iter().any(|code| error.has_code(*code)) {
-            true => NOT_AT_EVENT.into(),
-            false => error.into(),
-        })
-    }
-
-    /// Waits for the turn of an evaluation in a thread, or of what reads its frames. Errors: a call has not ended there.
-    pub(crate) async fn take_turn(&self, thread: ObjectId, is_evaluation: bool) -> Result<ThreadTurn, RequestFailure> {
-        let turns = self.with_tables(|tables| Arc::<RwLock<()>>::clone(tables.turns.entry(thread).or_default()));
-        let turn = async {
-            match is_evaluation {
-                true => ThreadTurn::Evaluation(turns.write_owned().await),
-                false => ThreadTurn::Reading(turns.read_owned().await),
-            }
-        };
-        let waited = timeout(TURN_TIMEOUT, turn).await;
-        if self.with_tables(|tables| tables.suspends.is_running_call(thread)) {
-            return Err(CALL_RUNS.into());
+        // Its evaluation may have given up.
+        let _ = report.send(reply);
+        // What is refused is reported.
+        let _ = take_replies(&own, following).await;
+    });
+    let reply = match timeout(CALL_TIMEOUT, &mut ended).await {
+        Ok(reply) => reply.map_err(|_| RequestFailure::from("the session has ended"))?,
+        Err(_) => {
+            session.with_tables(|tables| tables.suspends.mark_call_late(thread));
+            let within = humantime::format_duration(CALL_TIMEOUT);
+            let text = format!(
+                "the call has not returned within {within}: its thread still runs it. `continue` lets the thread run \
+                 when it has returned"
+            );
+            return Err(text.into());
         }
-        waited.map_err(|_| {
-            let within = humantime::format_duration(TURN_TIMEOUT);
-            RequestFailure(format!("earlier evaluations in this thread have not ended within {within}"))
-        })
+    };
+    let not_at_event = [JdwpErrorCode::INVALID_THREAD, JdwpErrorCode::THREAD_NOT_SUSPENDED];
+    reply.map_err(|error| match not_at_event.iter().any(|code| error.has_code(*code)) {
+        true => NOT_AT_EVENT.into(),
+        false => error.into(),
+    })
+}
+
+/// Waits for the turn of an evaluation in a thread, or of what reads its frames. Errors: a call has not ended there.
+pub(crate) async fn take_turn(
+    session: &JavaSession,
+    thread: ObjectId,
+    is_evaluation: bool,
+) -> Result<ThreadTurn, RequestFailure> {
+    let turns = session.with_tables(|tables| Arc::<RwLock<()>>::clone(tables.turns.entry(thread).or_default()));
+    let turn = async {
+        match is_evaluation {
+            true => ThreadTurn::Evaluation(turns.write_owned().await),
+            false => ThreadTurn::Reading(turns.read_owned().await),
+        }
+    };
+    let waited = timeout(TURN_TIMEOUT, turn).await;
+    if session.with_tables(|tables| tables.suspends.is_running_call(thread)) {
+        return Err(CALL_RUNS.into());
     }
+    waited.map_err(|_| {
+        let within = humantime::format_duration(TURN_TIMEOUT);
+        RequestFailure(format!("earlier evaluations in this thread have not ended within {within}"))
+    })
 }
 
 fn refused_call(refusal: CallRefusal) -> RequestFailure {

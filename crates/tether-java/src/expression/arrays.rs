@@ -6,8 +6,10 @@ use tether_jdwp::commands::class_types::NewArray;
 use tether_jdwp::values::JdwpValue;
 
 use super::arithmetic::promote;
+use super::conversion;
 use super::evaluator::Evaluator;
 use super::operand::Operand;
+use super::operations;
 use super::syntax::JavaExpression;
 use crate::signatures::{class_signature, type_name};
 
@@ -17,72 +19,70 @@ const MAX_NEW_ELEMENTS: usize = 1_000_000;
 const MAX_DIMENSIONS: usize = 255;
 const MAX_LENGTHS: usize = 16;
 
-impl Evaluator<'_> {
-    /// A new array, with lengths of its first dimensions or with elements.
-    pub(crate) async fn evaluate_new_array(
-        &mut self,
-        element: &str,
-        dimensions: usize,
-        lengths: &[JavaExpression],
-        elements: Option<&[JavaExpression]>,
-    ) -> Result<Operand, RequestFailure> {
-        if dimensions > MAX_DIMENSIONS || lengths.len() > MAX_LENGTHS {
-            return Err(format!("an array of an expression may have {MAX_LENGTHS} lengths").into());
-        }
-        let element = match class_signature(element) {
-            primitive if primitive.len() == 1 => primitive,
-            _ => self.require_class(element).await?.signature.clone(),
-        };
-        let signature = "[".repeat(dimensions) + &element;
-        if let Some(elements) = elements {
-            let mut values = Vec::new();
-            for element in elements {
-                let operand = self.evaluate(element).await?;
-                values.push(self.convert_for_assignment(operand, inner_signature(&signature)?).await?);
-            }
-            let class = self.require_array_class(&signature).await?;
-            return Ok(Operand::declared(self.create_array(&class, &values).await?, &signature));
-        }
-        let mut counts = Vec::new();
-        for length in lengths {
-            let length = self.evaluate(length).await?;
-            match promote(self.unbox(&length).await?) {
-                Some(JdwpValue::Int(count)) => {
-                    let negative = |_| format!("java.lang.NegativeArraySizeException: {count}");
-                    counts.push(usize::try_from(count).map_err(negative)?);
-                }
-                _ => return Err("the length of an array is an int".into()),
-            }
-        }
-        if !may_be_created(&counts) {
-            return Err(format!("an array of an expression may have {MAX_NEW_ELEMENTS} elements").into());
-        }
-        let value = self.create_nested_arrays(&signature, &counts).await?;
-        Ok(Operand::declared(value, &signature))
+/// A new array, with lengths of its first dimensions or with elements.
+pub(crate) async fn evaluate_new_array(
+    evaluator: &mut Evaluator<'_>,
+    element: &str,
+    dimensions: usize,
+    lengths: &[JavaExpression],
+    elements: Option<&[JavaExpression]>,
+) -> Result<Operand, RequestFailure> {
+    if dimensions > MAX_DIMENSIONS || lengths.len() > MAX_LENGTHS {
+        return Err(format!("an array of an expression may have {MAX_LENGTHS} lengths").into());
     }
+    let element = match class_signature(element) {
+        primitive if primitive.len() == 1 => primitive,
+        _ => evaluator.require_class(element).await?.signature.clone(),
+    };
+    let signature = "[".repeat(dimensions) + &element;
+    if let Some(elements) = elements {
+        let mut values = Vec::new();
+        for element in elements {
+            let operand = operations::evaluate(evaluator, element).await?;
+            values.push(conversion::convert_for_assignment(evaluator, operand, inner_signature(&signature)?).await?);
+        }
+        let class = evaluator.require_array_class(&signature).await?;
+        return Ok(Operand::declared(evaluator.create_array(&class, &values).await?, &signature));
+    }
+    let mut counts = Vec::new();
+    for length in lengths {
+        let length = operations::evaluate(evaluator, length).await?;
+        match promote(conversion::unbox(evaluator, &length).await?) {
+            Some(JdwpValue::Int(count)) => {
+                let negative = |_| format!("java.lang.NegativeArraySizeException: {count}");
+                counts.push(usize::try_from(count).map_err(negative)?);
+            }
+            _ => return Err("the length of an array is an int".into()),
+        }
+    }
+    if !may_be_created(&counts) {
+        return Err(format!("an array of an expression may have {MAX_NEW_ELEMENTS} elements").into());
+    }
+    let value = create_nested_arrays(evaluator, &signature, &counts).await?;
+    Ok(Operand::declared(value, &signature))
+}
 
-    fn create_nested_arrays<'b>(
-        &'b mut self,
-        signature: &'b str,
-        counts: &'b [usize],
-    ) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
-        Box::pin(async move {
-            let class = self.require_array_class(signature).await?;
-            let (count, inner) = counts.split_first().ok_or("an array needs a length")?;
-            let mut elements = Vec::new();
-            if !inner.is_empty() {
-                for _ in 0..*count {
-                    elements.push(self.create_nested_arrays(inner_signature(signature)?, inner).await?);
-                }
-                return self.create_array(&class, &elements).await;
+fn create_nested_arrays<'b>(
+    evaluator: &'b mut Evaluator<'_>,
+    signature: &'b str,
+    counts: &'b [usize],
+) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
+    Box::pin(async move {
+        let class = evaluator.require_array_class(signature).await?;
+        let (count, inner) = counts.split_first().ok_or("an array needs a length")?;
+        let mut elements = Vec::new();
+        if !inner.is_empty() {
+            for _ in 0..*count {
+                elements.push(create_nested_arrays(evaluator, inner_signature(signature)?, inner).await?);
             }
-            let length = i32::try_from(*count).unwrap_or(i32::MAX);
-            let request = NewArray { array_type: class.id, length };
-            let value = JdwpValue::Object(self.session.vm.request(&request).await?);
-            self.keep(value).await?;
-            Ok(value)
-        })
-    }
+            return evaluator.create_array(&class, &elements).await;
+        }
+        let length = i32::try_from(*count).unwrap_or(i32::MAX);
+        let request = NewArray { array_type: class.id, length };
+        let value = JdwpValue::Object(evaluator.session.vm.request(&request).await?);
+        evaluator.keep(value).await?;
+        Ok(value)
+    })
 }
 
 /// The signature of what an array contains. Errors: it is none of an array.

@@ -11,11 +11,13 @@ use tether_jdwp::commands::objects::{InvokeMethod, SetArrayElements};
 use tether_jdwp::commands::reference_types::{ClassLoaderOf, ReflectedType};
 use tether_jdwp::values::{JdwpValue, ObjectId, TYPE_INTERFACE, TaggedObject, UntaggedValue};
 
+use super::conversion;
 use super::evaluator::Evaluator;
 use super::operand::Operand;
 use super::overloads::{ArgumentType, MethodCandidate, choose_overload, find_candidates};
 use crate::java_vm::JavaClass;
 use crate::signatures::{method_types, short_type_name, type_name};
+use crate::thread_control;
 
 /// What a method is called on.
 #[derive(Clone)]
@@ -100,7 +102,7 @@ impl Evaluator<'_> {
         }
         // The ids of its frames change.
         self.forget_frame();
-        self.session.run_call(self.spot.thread, self.halt, command).await
+        thread_control::run_call(self.session, self.spot.thread, self.halt, command).await
     }
 
     /// Errors: the call has thrown.
@@ -157,7 +159,7 @@ impl Evaluator<'_> {
         let mut converted = Vec::new();
         for (index, argument) in arguments.into_iter().enumerate() {
             let parameter = chosen.parameter_at(index).ok_or("there are too many arguments")?.to_owned();
-            converted.push(self.convert_for_assignment(argument, &parameter).await?);
+            converted.push(conversion::convert_for_assignment(self, argument, &parameter).await?);
         }
         if chosen.spreads {
             let parameters = chosen.parameters();
@@ -206,7 +208,7 @@ impl Evaluator<'_> {
         let frame = self.frame().await?;
         let loader = vm.request(&ClassLoaderOf { class: frame.class.id }).await?;
         let name = if signature.starts_with('[') { signature.replace('/', ".") } else { type_name(signature) };
-        let name = self.create_string(&name).await?;
+        let name = conversion::create_string(self, &name).await?;
         let loader = JdwpValue::Object(TaggedObject { tag: b'l', id: loader });
         let arguments = vec![name, JdwpValue::Boolean(true), loader];
         let (class, thread, options) = (of_class.id, self.spot.thread, INVOKE_SINGLE_THREADED);

@@ -5,6 +5,7 @@ use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::objects::{DisableCollection, EnableCollection};
 use tether_jdwp::values::{JdwpValue, ObjectId};
 
+use crate::frames;
 use crate::frames::CodeFrame;
 use crate::session::{FrameSpot, JavaSession};
 
@@ -44,7 +45,7 @@ impl<'a> Evaluator<'a> {
         if let Some(frame) = &self.frame {
             return Ok(frame.clone());
         }
-        let frame = self.session.read_frame(self.spot).await?;
+        let frame = frames::read_frame(self.session, self.spot).await?;
         self.frame = Some(frame.clone());
         Ok(frame)
     }

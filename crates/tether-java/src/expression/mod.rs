@@ -24,7 +24,7 @@ pub(crate) mod evaluator;
 mod literals;
 mod names;
 mod operand;
-mod operations;
+pub(crate) mod operations;
 mod overloads;
 pub(crate) mod parser;
 pub(crate) mod scope;

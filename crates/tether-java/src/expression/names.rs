@@ -9,8 +9,10 @@ use tether_jdwp::values::{JdwpValue, ObjectId};
 
 use super::arithmetic::{promote, type_word};
 use super::calls::CallReceiver;
+use super::conversion;
 use super::evaluator::{Evaluator, on_heap};
 use super::operand::Operand;
+use super::operations;
 use super::overloads::find_candidates;
 use super::scope::{MAX_OUTER, VariablePlace};
 use super::syntax::JavaExpression;
@@ -50,7 +52,7 @@ impl Evaluator<'_> {
                         Ok(class.map_or(NamePrefix::Package(whole), NamePrefix::Class))
                     }
                 },
-                other => self.evaluate(other).await.map(NamePrefix::Value),
+                other => operations::evaluate(self, other).await.map(NamePrefix::Value),
             }
         })
     }
@@ -69,7 +71,7 @@ impl Evaluator<'_> {
             None => {
                 let nested = format!("{}${name}", class.name());
                 let nested = on_heap(|| self.find_class(&nested)).await?;
-                nested.map(NamePrefix::Class).ok_or_else(|| self.member_error(&class.signature, name))
+                nested.map(NamePrefix::Class).ok_or_else(|| conversion::member_error(&class.signature, name))
             }
         }
     }
@@ -89,12 +91,12 @@ impl Evaluator<'_> {
         name: &str,
     ) -> Result<Result<VariablePlace, i32>, RequestFailure> {
         let declared = if let Operand::Value { declared, .. } = &operand { declared.clone() } else { None };
-        let value = on_heap(|| self.materialize(operand)).await?;
+        let value = on_heap(|| conversion::materialize(self, operand)).await?;
         let JdwpValue::Object(object) = value else {
             return Err(format!("a {} has no field {name}", type_word(value)).into());
         };
         if object.id.is_null() {
-            return Err(self.null_error(&format!("read the field {name}")));
+            return Err(conversion::null_error(&format!("read the field {name}")));
         }
         let vm = &self.session.vm;
         let own = vm.class_of(object.id).await?;
@@ -111,7 +113,7 @@ impl Evaluator<'_> {
             let own = vm.class_of(object.id).await?;
             found = vm.find_field(&own, name).await?;
         }
-        let found = found.ok_or_else(|| self.member_error(&class.signature, name))?;
+        let found = found.ok_or_else(|| conversion::member_error(&class.signature, name))?;
         Ok(Ok(match found.field.modifiers & STATIC {
             0 => VariablePlace::Instance { object: object.id, found },
             _ => VariablePlace::Static(found),
@@ -133,13 +135,13 @@ impl Evaluator<'_> {
                 NamePrefix::Class(class) => {
                     let found = self.session.vm.find_field(&class, name).await?;
                     let found = found.filter(|found| found.field.modifiers & STATIC != 0);
-                    found.map(VariablePlace::Static).ok_or_else(|| self.member_error(&class.signature, name))
+                    found.map(VariablePlace::Static).ok_or_else(|| conversion::member_error(&class.signature, name))
                 }
                 NamePrefix::Package(package) => Err(format!("there is no variable or class {package} here").into()),
             },
             JavaExpression::Element(array, index) => {
-                let array = self.evaluate(array).await?;
-                let index = self.evaluate(index).await?;
+                let array = operations::evaluate(self, array).await?;
+                let index = operations::evaluate(self, index).await?;
                 on_heap(|| self.element_place(&array, &index)).await
             }
             _ => Err("only a variable, a field or an element can be assigned".into()),
@@ -147,13 +149,13 @@ impl Evaluator<'_> {
     }
 
     async fn element_place(&mut self, array: &Operand, index: &Operand) -> Result<VariablePlace, RequestFailure> {
-        let Some(JdwpValue::Int(index)) = promote(self.unbox(index).await?) else {
+        let Some(JdwpValue::Int(index)) = promote(conversion::unbox(self, index).await?) else {
             return Err("the index of an array is an int".into());
         };
         let Some(value) = array.value().filter(|value| matches!(value, JdwpValue::Object(_))) else {
             return Err("only an array has elements".into());
         };
-        let object = value.as_object().ok_or_else(|| self.null_error("read an element"))?;
+        let object = value.as_object().ok_or_else(|| conversion::null_error("read an element"))?;
         let class = self.session.vm.class_of(object.id).await?;
         let Some(element) = class.signature.strip_prefix('[') else {
             return Err(format!("{} is not an array", class.name()).into());
@@ -176,19 +178,19 @@ impl Evaluator<'_> {
         let Some(receiver) = receiver else { return on_heap(|| self.evaluate_own_call(name, arguments)).await };
         match self.resolve_prefix(receiver).await? {
             NamePrefix::Value(operand) => {
-                let value = on_heap(|| self.materialize(operand)).await?;
+                let value = on_heap(|| conversion::materialize(self, operand)).await?;
                 let JdwpValue::Object(object) = value else {
                     return Err(format!("a {} has no methods", type_word(value)).into());
                 };
                 if object.id.is_null() {
-                    return Err(self.null_error(&format!("call {name}")));
+                    return Err(conversion::null_error(&format!("call {name}")));
                 }
                 let class = self.session.vm.class_of(object.id).await?;
-                let arguments = self.evaluate_all(arguments).await?;
+                let arguments = operations::evaluate_all(self, arguments).await?;
                 on_heap(|| self.call_method(CallReceiver::Object(object.id), &class, name, arguments)).await
             }
             NamePrefix::Class(class) => {
-                let arguments = self.evaluate_all(arguments).await?;
+                let arguments = operations::evaluate_all(self, arguments).await?;
                 on_heap(|| self.call_method(CallReceiver::Class, &class, name, arguments)).await
             }
             NamePrefix::Package(package) => Err(format!("there is no variable or class {package} here").into()),
@@ -206,7 +208,7 @@ impl Evaluator<'_> {
                 None => Arc::clone(&class),
             };
             if !find_candidates(&self.session.vm, &of, name).await?.is_empty() {
-                let arguments = self.evaluate_all(arguments).await?;
+                let arguments = operations::evaluate_all(self, arguments).await?;
                 let receiver = object.map_or(CallReceiver::Class, CallReceiver::Object);
                 return on_heap(|| self.call_method(receiver, &of, name, arguments)).await;
             }

@@ -12,6 +12,7 @@ use tether_jdwp::values::{JdwpValue, ObjectId, UntaggedValue};
 use super::evaluator::Evaluator;
 use super::operand::Operand;
 use crate::blocking::run_blocking;
+use crate::frames;
 use crate::java_vm::{FoundField, JavaClass, STATIC};
 use crate::signatures::{class_signature, package_path};
 use crate::sources::{SourceHeader, read_header};
@@ -71,7 +72,7 @@ impl Evaluator<'_> {
     pub(crate) async fn find_variable(&mut self, name: &str) -> Result<Option<VariablePlace>, RequestFailure> {
         let frame = self.frame().await?;
         let vm = &self.session.vm;
-        if let Some(table) = self.session.frame_variables(&frame).await? {
+        if let Some(table) = frames::frame_variables(self.session, &frame).await? {
             let local = table.variables.iter().find(|it| it.name == name && is_visible(it, frame.location));
             if let Some(local) = local {
                 let (slot, signature, is_generic) = (local.slot, local.signature.clone(), !local.generic.is_empty());
