@@ -11,19 +11,7 @@ use tokio::sync::watch;
 use super::context::PublishedState;
 use super::window_handle::Window;
 
-impl Window {
-    /// A feed of the changes from now on.
-    pub fn change_feed(&self) -> ChangeFeed {
-        ChangeFeed { window: self.clone(), published: self.watch(), hints: None }
-    }
-
-    /// A count that rises with each console entry.
-    pub fn console_count(&self) -> watch::Receiver<u64> {
-        self.context.history.watch_console()
-    }
-}
-
-/// A receiver of change notifications; see [`Window::change_feed`].
+/// A receiver of change notifications; see [`ChangeFeed::follow`].
 pub struct ChangeFeed {
     window: Window,
     published: watch::Receiver<PublishedState>,
@@ -32,6 +20,11 @@ pub struct ChangeFeed {
 }
 
 impl ChangeFeed {
+    /// A feed of the changes from now on.
+    pub fn follow(window: &Window) -> ChangeFeed {
+        ChangeFeed { window: window.clone(), published: window.watch(), hints: None }
+    }
+
     /// Waits until the window's state, or a tracked file, may have changed. `false`: the window's actor has ended.
     pub async fn wait_for_change(&mut self) -> bool {
         let tracker = self.window.tracker().ok();

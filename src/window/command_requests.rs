@@ -14,7 +14,7 @@ use super::caller::{
 };
 use super::config_selection::ConfigSelection;
 use super::state::WindowInput;
-use super::unattended_build::CallerGuard;
+use super::unattended_build::{self, CallerGuard};
 use super::window_handle::Window;
 
 impl Window {
@@ -61,7 +61,7 @@ impl Window {
         caller: &dyn Caller,
     ) -> (Result<OperationOutcome>, OperationTimes) {
         if input != WindowInput::Stop {
-            self.end_obsolete_build().await;
+            unattended_build::end_obsolete_build(self).await;
         }
         let mut guard = CallerGuard { inbox: &self.actor, caller, is_answered: false };
         let selection = selection.cloned().map(|selection| selection as Arc<dyn HeldSelection>);

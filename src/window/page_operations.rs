@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tether_base::error::{Error, Result};
 use tether_base::ring::{RingExtract, RingQuery};
+use tokio::sync::watch;
 
 use super::caller::Caller;
 use super::page::{ConsoleMessage, PageConnection, RecordedRequest};
@@ -60,6 +61,11 @@ impl Window {
     pub async fn console(&self, query: &RingQuery) -> (RingExtract<ConsoleMessage>, u64) {
         let generation = self.ensure_connected().await;
         (self.context.history.console(query), generation)
+    }
+
+    /// A count that rises with each console entry.
+    pub fn console_count(&self) -> watch::Receiver<u64> {
+        self.context.history.watch_console()
     }
 
     /// Network requests, finished and pending, also of a window that has exited; and the current generation.

@@ -17,52 +17,50 @@ use crate::config::{StepCompletion, WindowConfig};
 /// Files that decide what runs: after a change of one, the window is relaunched.
 const COMMAND_FILES: &[&str] = &["devtools.toml", "package.json", ".vscode/launch.json", ".vscode/tasks.json"];
 
-impl Window {
-    /// Whether the dev server of a window updates its page after these changes.
-    pub(super) async fn is_updated_by_server(&self, window: &LiveWindow, check: &ChangeReport) -> bool {
-        let tasks = window.background_tasks();
-        let servers = || tasks.iter().filter(|task| task.process.is_alive());
-        let Ok(config) = self.context.read_config() else { return false };
-        let mut facts = ServerFacts {
-            lists_all_changes: check.changed.len() == check.total,
-            changed: check.changed.iter().map(|change| change.path.clone()).collect(),
-            runs: servers().next().is_some(),
-            runs_only_servers: runs_only_servers(&config),
-            has_same_settings: has_same_settings(window, config),
-            is_connected: servers().any(|task| task.address.get().is_some()),
-        };
-        if !facts.is_connected && (ServerFacts { is_connected: true, ..facts.clone() }).updates_page() {
-            facts.is_connected = window.page().await.is_ok_and(|page| page.has_server_channel());
-        }
-        facts.updates_page()
+/// Whether the dev server of a window updates its page after these changes.
+pub(super) async fn is_updated_by_server(window: &Window, live: &LiveWindow, check: &ChangeReport) -> bool {
+    let tasks = live.background_tasks();
+    let servers = || tasks.iter().filter(|task| task.process.is_alive());
+    let Ok(config) = window.context.read_config() else { return false };
+    let mut facts = ServerFacts {
+        lists_all_changes: check.changed.len() == check.total,
+        changed: check.changed.iter().map(|change| change.path.clone()).collect(),
+        runs: servers().next().is_some(),
+        runs_only_servers: runs_only_servers(&config),
+        has_same_settings: has_same_settings(live, config),
+        is_connected: servers().any(|task| task.address.get().is_some()),
+    };
+    if !facts.is_connected && (ServerFacts { is_connected: true, ..facts.clone() }).updates_page() {
+        facts.is_connected = live.page().await.is_ok_and(|page| page.has_server_channel());
     }
+    facts.updates_page()
+}
 
-    /// Lets the dev server's update of the page end, and compares the files with those of now from then on. Returns what
-    /// has come of the change that is described as `because`.
-    pub(super) async fn follow_dev_server(&self, window: &Arc<LiveWindow>, because: &str) -> Result<String> {
-        let tracker = self.tracker()?;
-        let files = tracker.take_snapshot().await?;
-        // After the snapshot: an update for what has changed since is not one for these files.
-        let since = tracker.last_noticed().await?.unwrap_or_else(monotonic_ms);
-        let outcome = follow_server_update(&*window.page().await?, since).await?;
-        let is_current = self.watch().borrow().window.as_ref().is_some_and(|now| Arc::ptr_eq(now, window));
-        if is_current {
-            self.context.save_baseline(&window.session.launch_id, &files).await?;
-            self.context.set_baseline(&tracker, files).await;
-        }
-        Ok(match outcome {
-            UpdateOutcome::UpdatedInPlace => {
-                format!("{because}: the dev server updated the page in place, and it stays")
-            }
-            UpdateOutcome::LoadedByServer => format!("{because}: the dev server reloaded the page"),
-            UpdateOutcome::Reloaded => {
-                format!("{because}: the page was reloaded, since its dev server announced no update")
-            }
-            UpdateOutcome::Failed(text) => {
-                format!("{because}: {}", format_server_error(&text))
-            }
-        })
+/// Lets the dev server's update of the page end, and compares the files with those of now from then on. Returns what
+/// has come of the change that is described as `because`.
+pub(super) async fn follow_dev_server(window: &Window, live: &Arc<LiveWindow>, because: &str) -> Result<String> {
+    let tracker = window.tracker()?;
+    let files = tracker.take_snapshot().await?;
+    // After the snapshot: an update for what has changed since is not one for these files.
+    let since = tracker.last_noticed().await?.unwrap_or_else(monotonic_ms);
+    let outcome = follow_server_update(&*live.page().await?, since).await?;
+    let is_current = window.watch().borrow().window.as_ref().is_some_and(|now| Arc::ptr_eq(now, live));
+    if is_current {
+        window.context.save_baseline(&live.session.launch_id, &files).await?;
+        window.context.set_baseline(&tracker, files).await;
     }
+    Ok(match outcome {
+        UpdateOutcome::UpdatedInPlace => {
+            format!("{because}: the dev server updated the page in place, and it stays")
+        }
+        UpdateOutcome::LoadedByServer => format!("{because}: the dev server reloaded the page"),
+        UpdateOutcome::Reloaded => {
+            format!("{because}: the page was reloaded, since its dev server announced no update")
+        }
+        UpdateOutcome::Failed(text) => {
+            format!("{because}: {}", format_server_error(&text))
+        }
+    })
 }
 
 /// What decides whether a dev server alone takes up a change.

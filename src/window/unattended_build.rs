@@ -39,19 +39,17 @@ impl Drop for CallerGuard<'_> {
     }
 }
 
-impl Window {
-    /// Ends an unattended build if files have changed since it began, before a call joins it. Not the build that follows such a
-    /// one: the build itself may change files.
-    pub(super) async fn end_obsolete_build(&self) {
-        let sources = lock(&self.context.build_sources).clone();
-        let is_unattended = self.context.published.borrow().unattended_until.is_some();
-        let Some(sources) = sources.filter(|_| is_unattended) else { return };
-        let Ok(settings) = self.context.read_tracking_config() else { return };
-        let Ok(tracker) = self.context.tracker_for(&settings) else { return };
-        let Ok(now) = tracker.take_snapshot().await else { return };
-        if now.changed_paths(&sources.files).iter().any(|path| !sources.by_build.contains(path)) {
-            let _ = self.actor.send(ActorMessage::EndObsoleteBuild).await;
-        }
+/// Ends an unattended build if files have changed since it began, before a call joins it. Not the build that follows such a
+/// one: the build itself may change files.
+pub(super) async fn end_obsolete_build(window: &Window) {
+    let sources = lock(&window.context.build_sources).clone();
+    let is_unattended = window.context.published.borrow().unattended_until.is_some();
+    let Some(sources) = sources.filter(|_| is_unattended) else { return };
+    let Ok(settings) = window.context.read_tracking_config() else { return };
+    let Ok(tracker) = window.context.tracker_for(&settings) else { return };
+    let Ok(now) = tracker.take_snapshot().await else { return };
+    if now.changed_paths(&sources.files).iter().any(|path| !sources.by_build.contains(path)) {
+        let _ = window.actor.send(ActorMessage::EndObsoleteBuild).await;
     }
 }
 

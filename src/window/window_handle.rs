@@ -21,6 +21,7 @@ use super::live_window::LiveWindow;
 use super::operations::wait_for_stopped_tasks;
 use super::running_calls::RunningCallGuard;
 use super::search::{self, unverified_error};
+use super::server_updates;
 use super::state::{WindowInput, WindowPhase};
 use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
 use crate::tasks::task_runner::TaskQueue;
@@ -122,7 +123,7 @@ impl Window {
         notes.extend(window.describe_server_error());
         let check = check.map_err(|error| notes.push(error.to_string())).ok();
         if let Some(check) = check.as_ref().filter(|check| check.stale)
-            && self.is_updated_by_server(&window, check).await
+            && server_updates::is_updated_by_server(self, &window, check).await
         {
             notes.push(
                 "its dev server updates the page: the next operation on it waits for that, and refreshes nothing"
@@ -278,8 +279,10 @@ impl Window {
             let Some(newest) = check.newest.clone().filter(|_| check.stale) else { return Ok(fresh) };
             let because = describe_change(&newest);
             let held_note = |why: &str| format!("stale: {because}, and the window was not refreshed, since {why}");
-            if self.is_updated_by_server(&fresh.window, &check).await && self.context.replacement_blocker().is_none() {
-                fresh.stale_note = Some(self.follow_dev_server(&fresh.window, &because).await?);
+            if server_updates::is_updated_by_server(self, &fresh.window, &check).await
+                && self.context.replacement_blocker().is_none()
+            {
+                fresh.stale_note = Some(server_updates::follow_dev_server(self, &fresh.window, &because).await?);
                 return Ok(fresh);
             }
             if let Some(why) = self.context.replacement_blocker() {
