@@ -274,8 +274,8 @@ impl ManagedSession {
         }
     }
 
-    /// The exit code of the program. Waits a short time if it, or its connection, has just ended.
-    pub async fn wait_for_exit_code(&self) -> Option<i64> {
+    /// The exit code of the program, waited for a short time once it, or its connection, has ended; `None` before.
+    pub async fn exit_code_once_ended(&self) -> Option<i64> {
         if self.exit_code().is_none() && self.session.snapshot().is_ended() {
             let _ = tokio::time::timeout(EXIT_TIMEOUT, self.wait_until_ended()).await;
         }

@@ -53,7 +53,7 @@ pub enum SessionStart {
     Join(Fields),
 }
 
-/// Starts or finds the session that an editor means.
+/// Starts or finds the session that an editor means: `choose_session` of the supervisor's handlers makes it.
 pub type OpenSession = Box<dyn Fn(SessionStart) -> BoxFuture<'static, Result<ManagedSession>> + Send + Sync>;
 
 /// Which session an editor joins.

@@ -20,8 +20,8 @@ use super::session_feed::FeedChange;
 use super::state_events::{StateChange, state_changes, stop_reason_word};
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
+use crate::debug::session::session_shared::ForwardedEvent;
 use crate::debug::session::stop::ThreadStop;
-use crate::debug::session::target_handle::ForwardedEvent;
 
 /// How much of the output before it joined an editor is sent, in pieces.
 const EARLIER_OUTPUT: usize = 200;

@@ -7,8 +7,8 @@ use tracing::debug;
 
 use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
+use crate::debug::session::session_shared::ForwardedEvent;
 use crate::debug::session::snapshot::SessionSnapshot;
-use crate::debug::session::target_handle::ForwardedEvent;
 
 /// What has changed.
 #[derive(Debug)]

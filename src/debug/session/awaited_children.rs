@@ -14,7 +14,7 @@ use tether_process::{Process, find_launch_processes, program_path};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::target_handle::SessionShared;
+use super::session_shared::SessionShared;
 
 /// How long a child may take to connect after the end of its parent.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -17,12 +17,13 @@ use tether_dap::DapError;
 use tether_dap::types::{CaptureEventsArguments, DapRequest};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::command::{SessionCommand, TargetGuard};
+use super::command::SessionCommand;
 use super::event_log::EventLog;
 use super::requests::Resume;
+use super::session_shared::SessionShared;
 use super::snapshot::{ResumeClient, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
-use super::target_handle::{SessionShared, TargetHandle};
+use super::target_handle::{TargetGuard, TargetHandle};
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;

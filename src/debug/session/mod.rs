@@ -10,7 +10,8 @@
 //! | `command` | the commands to that task |
 //! | `requests` | resume and disconnect |
 //! | `session_state` | the state that targets and handles share, behind one lock |
-//! | `target_handle` | that lock, and a handle to one target |
+//! | `session_shared` | that lock, and the snapshot that is published |
+//! | `target_handle` | a handle to one target, and the guard of its task |
 //! | `target_state` | the phases of a target: a pure table |
 //! | `snapshot` | the published state of a session |
 //! | `stop`, `stop_filter` | why a program stopped; whether that is reported |
@@ -34,6 +35,7 @@ pub mod event_log;
 mod output_flush;
 pub(super) mod requests;
 mod run_in_terminal;
+pub(super) mod session_shared;
 mod session_state;
 pub(super) mod snapshot;
 pub mod source_memory;

@@ -1,6 +1,6 @@
 //! The state that the targets and handles of one session share, apart from the published snapshot.
 //!
-//! [`SessionShared`](super::target_handle::SessionShared) guards it with one lock. The methods are short, synchronous and
+//! [`SessionShared`](super::session_shared::SessionShared) guards it with one lock. The methods are short, synchronous and
 //! do no I/O. Does not depend on how targets are started and ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

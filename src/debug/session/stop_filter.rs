@@ -187,8 +187,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use super::super::session_shared::SessionShared;
     use super::super::snapshot::TargetSnapshot;
-    use super::super::target_handle::SessionShared;
     use super::*;
     use crate::debug::breakpoints::BreakpointStore;
     use tether_dap::types::StoppedEvent;

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use super::command::{SessionCommand, TargetGuard};
+use super::command::SessionCommand;
 use super::detach_hook::install_detach_hook;
 use super::output_flush::OutputFlush;
 use super::requests::{Resume, log_error, send_disconnect};
@@ -33,6 +33,7 @@ use super::run_in_terminal::run_in_terminal;
 use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, Undecided, decide_with_requests, decide_without_requests};
+use super::target_handle::TargetGuard;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use crate::adapters::{DetachHook, Quirks};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -152,7 +153,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
     if target.may_outlive_connection() {
         wait_for_replacement(&target.guard, target.is_replaced).await;
     }
-    target.guard.step(target.closed_input(reason));
+    target.guard.step_and_clean_up(target.closed_input(reason));
     // Requests under way are written and their responses read. What has no end of its own (a program that runs for the
     // adapter) is cut off.
     let rest = async { while target.calls.join_next().await.is_some() {} };
@@ -165,7 +166,7 @@ async fn wait_for_replacement(guard: &TargetGuard, is_expected: bool) {
     let mut snapshots = guard.shared.snapshot.subscribe();
     let Some(pid) = snapshots.borrow().targets.get(guard.id).and_then(|target| target.pid) else { return };
     // Its stop has ended with the connection.
-    guard.step(TargetInput::Continued(None));
+    guard.step_and_clean_up(TargetInput::Continued(None));
     let is_over = |it: &SessionSnapshot| {
         it.find_process(pid) != Some(guard.id)
             || it.targets.get(guard.id).is_none_or(|target| matches!(target.state.phase, TargetPhase::Ended(_)))
@@ -212,10 +213,10 @@ impl TargetTask {
                     None => return,
                 },
                 Some(result) = self.calls.join_next() => match result {
-                    Ok(CallResult::Started(Ok(()))) => drop(self.guard.step(TargetInput::Started)),
+                    Ok(CallResult::Started(Ok(()))) => drop(self.guard.step_and_clean_up(TargetInput::Started)),
                     Ok(CallResult::Started(Err(error))) => {
                         self.report_unreached(&error);
-                        self.guard.step(self.closed_input(error.to_string()));
+                        self.guard.step_and_clean_up(self.closed_input(error.to_string()));
                         self.disconnect();
                     }
                     Ok(CallResult::Decided(decision)) => self.apply_late_decision(decision),
@@ -313,7 +314,7 @@ impl TargetTask {
     }
 
     fn step(&mut self, input: TargetInput) {
-        if self.guard.step(input) == TargetEffect::Disconnect {
+        if self.guard.step_and_clean_up(input) == TargetEffect::Disconnect {
             self.disconnect();
         }
     }
@@ -323,7 +324,7 @@ impl TargetTask {
         let before = std::mem::take(&mut self.stops_before_call);
         if stopped.reason == FUNCTION_CALL && !(before.is_empty() && self.guard.stops().is_empty()) {
             for stop in before {
-                self.guard.step(TargetInput::Stopped(stop));
+                self.guard.step_and_clean_up(TargetInput::Stopped(stop));
             }
             return;
         }
@@ -371,7 +372,7 @@ impl TargetTask {
 
     fn apply_decision(&mut self, decision: StopDecision) {
         match decision {
-            StopDecision::Stop(stop) => drop(self.guard.step(TargetInput::Stopped(stop))),
+            StopDecision::Stop(stop) => drop(self.guard.step_and_clean_up(TargetInput::Stopped(stop))),
             StopDecision::AutoContinue(stop) => {
                 let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
                 self.spawn_call(async move {

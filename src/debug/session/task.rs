@@ -15,12 +15,13 @@ use tracing::warn;
 
 use super::awaited_children::{AwaitedChildren, wait_for_last_child};
 use super::child_process::release_child;
-use super::command::{SessionCommand, TargetGuard};
+use super::command::SessionCommand;
 use super::output_flush::FLUSH_TIMEOUT;
 use super::requests::{DISCONNECT_TIMEOUT, Resume, send_disconnect};
+use super::session_shared::SessionShared;
 use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::target::{TargetPlan, drive_target};
-use super::target_handle::{SessionShared, TargetHandle};
+use super::target_handle::{TargetGuard, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
 use crate::adapters::{ChildListener, Connector, OpenedChild, UndebuggedChild, UndebuggedChildren};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
@@ -40,7 +41,8 @@ const THREAD_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct SessionProgram {
     /// How its first target is started.
     pub plan: TargetPlan,
-    /// Connects to the adapter, once for each target.
+    /// Connects to the adapter, once for each target. For our own adapters the other end is in this process:
+    /// `tether_backend::serve_backend`.
     pub connector: Connector,
     /// Accepts the connections of its children, where they are debugged.
     pub children: Option<ChildListener>,
@@ -276,7 +278,7 @@ impl SessionTask {
                 Ok(connection) => drive_target(guard, plan, DapClient::over(connection)).await,
                 Err(cause) => {
                     guard.report_unreached(&cause.to_string());
-                    guard.step(TargetInput::Closed(cause.to_string()));
+                    guard.step_and_clean_up(TargetInput::Closed(cause.to_string()));
                 }
             }
             None

@@ -5,7 +5,7 @@ use std::path::Path;
 use tether_base::error::Result;
 
 use super::convert;
-use super::stop_wait::{wait_and_report, wait_for_first_stop};
+use super::stop_report::{wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
 use crate::api::debug::results::{SessionEndReport, StopReport};
@@ -38,7 +38,7 @@ impl OperationHandler for DebugContinueParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(self.wait);
-        limit.apply(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
+        limit.or_timed_out(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
         let report = wait_and_report(context, &managed, limit, self.budget).await?;
         Ok(match report.state {
             RunState::Running if !limit.has_wait() => {
@@ -54,7 +54,7 @@ impl OperationHandler for DebugPauseParams {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
         let thread = self.thread_id.map(ScopedId::from_external);
-        limit.apply("cannot pause the program", inspect::pause_thread(&managed.session, thread)).await?;
+        limit.or_timed_out("cannot pause the program", inspect::pause_thread(&managed.session, thread)).await?;
         wait_and_report(context, &managed, limit, self.budget).await
     }
 }
@@ -68,7 +68,7 @@ impl OperationHandler for DebugStepParams {
             StepKind::Out => Resume::Out,
         };
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
-        limit.apply(CANNOT_RESUME, managed.session.resume(how, thread_key(self.thread_id))).await?;
+        limit.or_timed_out(CANNOT_RESUME, managed.session.resume(how, thread_key(self.thread_id))).await?;
         wait_and_report(context, &managed, limit, self.budget).await
     }
 }
@@ -79,7 +79,7 @@ impl OperationHandler for DebugRunToParams {
         let spot = FileLine::parse(&self.file, self.line)?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)));
         let resumed = context.sessions.run_to_line(&managed, Path::new(&spot.file), spot.line);
-        limit.apply(CANNOT_RESUME, resumed).await?;
+        limit.or_timed_out(CANNOT_RESUME, resumed).await?;
         let mut report = wait_and_report(context, &managed, limit, self.budget).await?;
         if matches!(report.state, RunState::Terminated | RunState::Disconnected) {
             let file = convert::display_path(context.sessions.workspace(), &spot.file);

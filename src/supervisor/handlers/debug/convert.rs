@@ -1,33 +1,22 @@
 //! Conversion of sessions, stops and breakpoints into the API's types.
 
 use std::path::Path;
-use std::time::Duration;
 
 use tether_base::clipped_text::clip_counted;
-use tokio::time::{Instant, timeout_at};
 
-use super::end_message::describe_end;
-use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
 use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState};
 use crate::api::debug::results::{
-    EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation, StopReason, StopReport,
-    StopSnapshot, VariableEntry,
+    EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation, StopReason, StopSnapshot,
+    VariableEntry,
 };
 use crate::debug::breakpoints;
-use crate::debug::inspect;
 use crate::debug::inspect::{
-    DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+    DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
 use crate::debug::session::source_memory::SourceChange;
-use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop, WaitOutcome};
-use crate::vocabulary::{RunState, StopKind};
+use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop};
+use crate::vocabulary::StopKind;
 
-/// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
-const MAX_REPORT_TIME: Duration = Duration::from_secs(3600);
-/// How long the last output of a program that failed may take to be read.
-const LAST_OUTPUT_TIME: Duration = Duration::from_secs(2);
-/// Approximate.
-const BYTES_PER_TOKEN: usize = 4;
 /// Values of variables and expressions are cut after this many characters.
 const MAX_VALUE_CHARS: usize = 2000;
 
@@ -160,21 +149,8 @@ pub fn source_note(managed: &ManagedSession, change: SourceChange) -> String {
     }
 }
 
-/// Which conditions could not be evaluated.
-fn condition_notes(managed: &ManagedSession, stop: Option<&ThreadStop>) -> Vec<String> {
-    let note = |failed: FailedCondition| {
-        let FailedCondition { candidates, reason, was_hit } = failed;
-        let named: Vec<String> = candidates
-            .iter()
-            .map(|(id, condition)| format!("the condition `{condition}` of breakpoint {id}"))
-            .collect();
-        format!("{} cannot be evaluated, and counts as {was_hit}: {reason}", named.join(", or "))
-    };
-    inspect::failed_conditions(&managed.session, stop).into_iter().map(note).collect()
-}
-
 /// Frames, locals, source and output of a stop.
-fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: &Path) -> StopSnapshot {
+pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: &Path) -> StopSnapshot {
     let shown = summary.shown.as_ref();
     let target = shown.map_or(0, |shown| shown.id.target);
     let source = shown.filter(|_| !summary.source.is_empty()).map(|shown| {
@@ -192,89 +168,6 @@ fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: &Pat
         output: summary.output,
         cut: summary.omitted,
     }
-}
-
-/// The report of a wait, with a snapshot when it ended with a stop. What is not read within the time is left out.
-pub async fn stop_report(
-    managed: &ManagedSession,
-    waited: WaitOutcome,
-    (time, budget): (Option<Duration>, Option<u32>),
-    workspace: &Path,
-) -> StopReport {
-    let time = time.unwrap_or(Duration::MAX);
-    let until = Instant::now() + time.min(MAX_REPORT_TIME);
-    let exit_code = timeout_at(until, managed.wait_for_exit_code()).await.unwrap_or_else(|_| managed.exit_code());
-    if waited.state == RunState::Terminated && exit_code != Some(0) {
-        // Its last output, which is part of the message, may be read after its end.
-        let _ = timeout_at(until.min(Instant::now() + LAST_OUTPUT_TIME), managed.wait_until_ended()).await;
-    }
-    let mut report = StopReport {
-        session_id: managed.id.clone(),
-        stopped: waited.stop.is_some(),
-        state: waited.state,
-        waited_ms: waited.waited.as_millis() as u64,
-        exit_code,
-        message: managed
-            .problem()
-            .filter(|_| waited.state == RunState::Disconnected)
-            .or_else(|| describe_end(managed, waited.state))
-            .or(waited.message),
-        ..StopReport::default()
-    };
-    report.notes.extend(managed.session.event_log().take_notices());
-    report.notes.extend(editor_resume_note(managed));
-    let Some((target, stop)) = waited.stop else {
-        // They may be why nothing stopped.
-        report.notes.extend(condition_notes(managed, None));
-        return report;
-    };
-    report.stop_reason = Some(stop_reason_from_event(target, &stop));
-    let read = timeout_at(until, read_stop(managed, (target, &stop), budget, workspace)).await;
-    match read {
-        Ok((reason, snapshot, others)) => {
-            (report.stop_reason, report.snapshot, report.also_stopped) = (Some(reason), snapshot, others);
-        }
-        Err(_) => {
-            let note =
-                "the stop could not be read in time: its debugger does not answer; `tether debug stack` reads it";
-            report.notes.push(note.to_owned());
-        }
-    }
-    // At last: lldb-dap reports them behind the stop.
-    report.notes.extend(condition_notes(managed, Some(&stop)));
-    report
-}
-
-/// That it was a joined editor that has resumed the program last.
-fn editor_resume_note(managed: &ManagedSession) -> Option<String> {
-    let snapshot = managed.session.snapshot();
-    let resumed = snapshot.last_resume().filter(|it| it.is_by_editor)?;
-    Some(format!("resumed by {} ({})", resumed.by, resumed.how.name()))
-}
-
-/// Why the session has stopped, what is visible there, and why its other targets have stopped.
-async fn read_stop(
-    managed: &ManagedSession,
-    (target, stop): (usize, &ThreadStop),
-    budget: Option<u32>,
-    workspace: &Path,
-) -> (StopReason, Option<StopSnapshot>, Vec<StopReason>) {
-    let session = &managed.session;
-    let budget = budget.unwrap_or(DEFAULT_SNAPSHOT_TOKENS) as usize * BYTES_PER_TOKEN;
-    let thread = stop.thread_id.map(|id| ScopedId { target, id });
-    let summary = async {
-        match thread.filter(|_| budget > 0) {
-            Some(thread) => inspect::summarize_stop(session, thread, stop.kind, budget).await.ok(),
-            None => None,
-        }
-    };
-    // In this order: the reason needs a part of the stack that the snapshot requests.
-    let (summary, first) = tokio::join!(summary, inspect::stop_cause(session, target, stop));
-    let mut others = Vec::new();
-    for (target, other) in session.snapshot().stops().into_iter().skip(1) {
-        others.push(stop_reason(&inspect::stop_cause(session, target, other).await, workspace));
-    }
-    (stop_reason(&first, workspace), summary.map(|summary| stop_snapshot(managed, summary, workspace)), others)
 }
 
 /// A breakpoint or watchpoint, and its state.

@@ -10,7 +10,7 @@ use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request;
 use super::started_programs::{StartedPrograms, StartedSession};
-use super::stop_wait::wait_and_report;
+use super::stop_report::wait_and_report;
 use super::wait_limit::WaitLimit;
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
@@ -361,13 +361,13 @@ pub(super) async fn attach_sessions(
     let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
     let limit = WaitLimit::start(wait.filter(|_| is_listener));
     let doing = format!("cannot attach to {}", request.name);
-    let first = limit.apply(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
+    let first = limit.or_timed_out(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
     let limit = if is_listener { limit } else { WaitLimit::start(wait) };
     if let Some(generation) = generation {
         context.followers.record_attached(&first.id, generation);
     }
     let bound = first.session.wait_until_bound();
-    let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
+    let _ = tokio::time::timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
     let mut notes = unbound_notes(sessions, &first);
     if generation.is_some()
         && let Some(cause) = context.window.find_stale_cause().await

@@ -14,7 +14,7 @@
 //! | `breakpoints` | breakpoints, watchpoints, exceptions |
 //! | `wait_limit` | how long an operation with a `wait` may take |
 //! | `started_programs` | several programs as one session: all of them start, or none |
-//! | `stop_wait` | waiting for the stop of a session, or for the first of several |
+//! | `stop_report` | waiting for the stop of a session, or for the first of several; the report of it |
 //! | `end_message` | how a program ended, and what it printed last |
 //! | `convert` | sessions, stops and breakpoints into the API's types |
 //!
@@ -34,5 +34,5 @@ mod named_test_request;
 mod probe;
 mod started_programs;
 pub(in crate::supervisor) mod status;
-mod stop_wait;
+mod stop_report;
 mod wait_limit;

@@ -6,6 +6,7 @@ use tether_base::error::Result;
 
 use super::convert;
 use super::launch_attach::program_request;
+use super::stop_report::stop_report;
 use crate::api::debug::results::{EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
@@ -32,7 +33,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
     let probing = sessions.start_unlisted_session(request, Path::new(&spot.file), spot.line).await?;
     let timeout = params.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT).duration();
     let waited = probing.managed.session.wait_for_stop(timeout).await;
-    let report = convert::stop_report(&probing.managed, waited, (None, params.budget), sessions.workspace()).await;
+    let report = stop_report(&probing.managed, waited, (None, params.budget), sessions.workspace()).await;
     let mut values = Vec::new();
     for expression in params.expressions.unwrap_or_default() {
         values.push(evaluate_at_stop(&probing.managed, expression, report.stopped).await);

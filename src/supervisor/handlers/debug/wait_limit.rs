@@ -35,14 +35,14 @@ impl WaitLimit {
     }
 
     /// How long requests may still take; `None` without a wait.
-    pub fn request_time(&self) -> Option<Duration> {
+    pub fn time_with_grace(&self) -> Option<Duration> {
         let wait = self.wait?.duration() + REQUEST_GRACE;
         Some(wait.saturating_sub(self.began.elapsed()))
     }
 
     /// Errors: it takes longer than the wait and the grace. `doing` names it: "cannot pause the program".
-    pub async fn apply<T>(&self, doing: &str, operation: impl Future<Output = Result<T>>) -> Result<T> {
-        let Some(limit) = self.request_time() else { return operation.await };
+    pub async fn or_timed_out<T>(&self, doing: &str, operation: impl Future<Output = Result<T>>) -> Result<T> {
+        let Some(limit) = self.time_with_grace() else { return operation.await };
         tokio::time::timeout(limit, operation).await.unwrap_or_else(|_| {
             let waited = humantime::format_duration(self.wait.map_or(Duration::ZERO, Seconds::duration));
             Err(Error::new(ErrorKind::TimedOut, doing)
