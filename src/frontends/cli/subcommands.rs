@@ -270,6 +270,26 @@ mod tests {
         commands.flat_map(|line| line.split(" && ")).map(|line| line.trim_start_matches("tether ").to_owned()).collect()
     }
 
+    /// Whether the command line, without `tether`, is one of ours. A text may name a command without its arguments.
+    fn is_command(line: &str) -> bool {
+        use clap::error::ErrorKind as Kind;
+        let words = split(line).into_iter().map(|word| if word == "COMMAND" { "status".to_owned() } else { word });
+        let parsed = crate::frontends::cli::tether_command()
+            .try_get_matches_from(["tether".to_owned()].into_iter().chain(words));
+        parsed.err().is_none_or(|error| {
+            matches!(
+                error.kind(),
+                Kind::DisplayHelp
+                    | Kind::DisplayVersion
+                    | Kind::DisplayHelpOnMissingArgumentOrSubcommand
+                    | Kind::MissingRequiredArgument
+                    | Kind::MissingSubcommand
+                    | Kind::ValueValidation
+                    | Kind::InvalidValue
+            )
+        })
+    }
+
     #[test]
     fn every_command_that_a_document_names_is_ours() {
         let checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -284,28 +304,50 @@ mod tests {
                     continue;
                 }
                 count += 1;
-                let words =
-                    split(&line).into_iter().map(|word| if word == "COMMAND" { "status".to_owned() } else { word });
-                let parsed = crate::frontends::cli::tether_command()
-                    .try_get_matches_from(["tether".to_owned()].into_iter().chain(words));
-                let is_known = parsed.err().is_none_or(|error| {
-                    use clap::error::ErrorKind as Kind;
-                    // A page may name a command without its arguments.
-                    matches!(
-                        error.kind(),
-                        Kind::DisplayHelp
-                            | Kind::DisplayVersion
-                            | Kind::DisplayHelpOnMissingArgumentOrSubcommand
-                            | Kind::MissingRequiredArgument
-                            | Kind::MissingSubcommand
-                            | Kind::ValueValidation
-                            | Kind::InvalidValue
-                    )
-                });
-                assert!(is_known, "{}: `tether {line}` is not a command", page.display());
+                assert!(is_command(&line), "{}: `tether {line}` is not a command", page.display());
             }
         }
         assert!(count > 150, "{count} commands were found");
+    }
+
+    /// The Rust files below a folder.
+    fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries
+            .flat_map(|path| match path.is_dir() {
+                true => rust_files(&path),
+                false => vec![path],
+            })
+            .filter(|path| path.extension().is_some_and(|it| it == "rs"))
+            .collect()
+    }
+
+    /// The commands that the code names to its users: between backquotes, on one line, with a word for each `{value}`.
+    fn named_commands(code: &str) -> Vec<String> {
+        let product = code.split("#[cfg(test)]").next().unwrap_or_default();
+        let texts = product.lines().filter(|line| line.contains('"') && !line.trim_start().starts_with("//"));
+        let commands = texts.flat_map(|line| line.split("`tether ").skip(1)).filter_map(|rest| rest.split_once('`'));
+        // The word of the command itself may be a value.
+        let commands = commands.filter(|(command, _)| !command.starts_with('{'));
+        commands
+            .map(|(command, _)| {
+                let parts = command.replace("\\\"", "").replace('}', "{");
+                parts.split('{').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "1" }).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_command_that_a_hint_names_is_ours() {
+        let checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut count = 0;
+        for file in ["src", "crates"].iter().flat_map(|folder| rust_files(&checkout.join(folder))) {
+            for line in named_commands(&std::fs::read_to_string(&file).unwrap()) {
+                count += 1;
+                assert!(is_command(&line), "{}: `tether {line}` is not a command", file.display());
+            }
+        }
+        assert!(count > 100, "{count} commands were found");
     }
 
     #[test]
