@@ -5,6 +5,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -24,6 +26,9 @@ const MEMORY_LIMIT: u32 = 1024;
 
 /// How long each target runs with all other tests, in seconds.
 const BRIEF_SECONDS: u32 = 10;
+
+/// How many lines of a run that fails are shown.
+const SHOWN_LINES: usize = 40;
 
 /// How a target is built.
 #[derive(Clone, Copy)]
@@ -70,38 +75,64 @@ pub fn run_target(options: &FuzzOptions) -> Result<()> {
     let sh = Shell::new()?;
     let name = options.target.name();
     let output = place.target().join("fuzz");
-    let program = build_target(&sh, &place.checkout, &output, (&name, FuzzProfile::Release))?;
+    let folder = build_targets(&sh, &place.checkout, &output, std::slice::from_ref(&name), FuzzProfile::Release)?;
+    let program = folder.join(&name);
     if let Some(input) = &options.input {
         return Ok(cmd!(sh, "{program} {input}").run()?);
     }
-    run_for(&sh, &place, &program, (&name, options.seconds))
-}
-
-/// Runs each target for some seconds, built without optimization, which is sooner done. Errors: an input fails.
-pub fn run_each_briefly(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
-    let output = place.target().join("fuzz");
-    for target in FuzzTarget::value_variants() {
-        let name = target.name();
-        let program = build_target(sh, &place.checkout, &output, (&name, FuzzProfile::Dev))?;
-        run_for(sh, place, &program, (&name, BRIEF_SECONDS))?;
-    }
+    let status = fuzz_command(&place, &program, &name, options.seconds)?.status()?;
+    ensure!(status.success(), failure_hint(&name));
     Ok(())
 }
 
-fn run_for(sh: &Shell, place: &CheckoutPaths, program: &Path, (name, seconds): (&str, u32)) -> Result<()> {
+/// Runs each target for some seconds, as many at once as there are cores; built without optimization, which is sooner done.
+/// Errors: an input fails; with what libFuzzer has printed last.
+pub fn run_each_briefly(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
+    let output = place.target().join("fuzz");
+    let names: Vec<String> = FuzzTarget::value_variants().iter().map(|target| target.name()).collect();
+    let folder = build_targets(sh, &place.checkout, &output, &names, FuzzProfile::Dev)?;
+    let waiting = Mutex::new(names.into_iter());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let run_waiting = || -> Result<()> {
+        loop {
+            let Some(name) = waiting.lock().expect("no run panics with the lock").next() else { return Ok(()) };
+            let mut run = fuzz_command(place, &folder.join(&name), &name, BRIEF_SECONDS)?;
+            let ended = run.output().with_context(|| format!("cannot run {name}"))?;
+            let printed = String::from_utf8_lossy(&ended.stderr);
+            let last: Vec<&str> = printed.lines().rev().take(SHOWN_LINES).collect();
+            let shown = last.into_iter().rev().collect::<Vec<_>>().join("\n");
+            ensure!(ended.status.success(), "{shown}\n{}", failure_hint(&name));
+            let runs = shown.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+            println!("  {name}: {} inputs", runs.unwrap_or_default().trim());
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(run_waiting)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no run panics"))
+    })
+}
+
+fn failure_hint(name: &str) -> String {
+    format!("an input fails\n  hint: `cargo xtask fuzz {name} --input FILE` runs it again")
+}
+
+/// A run of the target for some seconds.
+fn fuzz_command(place: &CheckoutPaths, program: &Path, name: &str, seconds: u32) -> Result<Command> {
     let output = place.target().join("fuzz");
     let [corpus, failed] = ["corpus", "failed"].map(|folder| output.join(folder).join(name));
     for folder in [&corpus, &failed] {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let (seeds, prefix) = (seeds_folder(&place.checkout, name), format!("{}/", failed.display()));
-    let limits = [
-        format!("-max_total_time={seconds}"),
-        format!("-rss_limit_mb={MEMORY_LIMIT}"),
-        format!("-timeout={INPUT_TIMEOUT}"),
-    ];
-    let run = cmd!(sh, "{program} {limits...} -print_final_stats=1 -artifact_prefix={prefix} {corpus} {seeds}");
-    run.run().with_context(|| format!("an input fails\n  hint: `cargo xtask fuzz {name} --input FILE` runs it again"))
+    let mut command = Command::new(program);
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-rss_limit_mb={MEMORY_LIMIT}"))
+        .arg(format!("-timeout={INPUT_TIMEOUT}"))
+        .arg("-print_final_stats=1")
+        .arg(format!("-artifact_prefix={}/", failed.display()))
+        .arg(corpus)
+        .arg(seeds_folder(&place.checkout, name));
+    Ok(command)
 }
 
 impl FuzzTarget {
@@ -115,8 +146,15 @@ fn seeds_folder(checkout: &Path, name: &str) -> PathBuf {
     checkout.join("fuzz/seeds").join(name)
 }
 
-/// Builds the program. For the host by its name, so that build scripts and macros are not instrumented.
-fn build_target(sh: &Shell, checkout: &Path, output: &Path, (name, profile): (&str, FuzzProfile)) -> Result<PathBuf> {
+/// Builds the targets, and returns the folder of their programs. For the host by its name, so that build scripts and macros are
+/// not instrumented.
+fn build_targets(
+    sh: &Shell,
+    checkout: &Path,
+    output: &Path,
+    names: &[String],
+    profile: FuzzProfile,
+) -> Result<PathBuf> {
     let (profile, folder) = match profile {
         FuzzProfile::Dev => ("dev", "debug"),
         FuzzProfile::Release => ("release", "release"),
@@ -124,11 +162,10 @@ fn build_target(sh: &Shell, checkout: &Path, output: &Path, (name, profile): (&s
     let compiler = cmd!(sh, "rustc -vV").read()?;
     let host = compiler.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
     let manifest = checkout.join("fuzz/Cargo.toml");
+    let targets = names.iter().flat_map(|name| ["--bin", name]);
     let build = cmd!(sh, "cargo build --profile {profile} --locked --manifest-path {manifest} --target-dir {output}");
-    build.args(["--target", host, "--bin", name]).env("RUSTFLAGS", INSTRUMENTATION).run()?;
-    let program = output.join(host).join(folder).join(name);
-    ensure!(program.is_file(), "cargo has not built {}", program.display());
-    Ok(program)
+    build.args(["--target", host]).args(targets).env("RUSTFLAGS", INSTRUMENTATION).run()?;
+    Ok(output.join(host).join(folder))
 }
 
 #[cfg(test)]
