@@ -4,8 +4,9 @@
 //! the syntax and semantics of `.gitignore`; and likewise the rules of one `.gitignore`. Patterns are translated by
 //! `ignore_pattern` and matched by globset. Does not depend on snapshots, watches or scans.
 //!
-//! The crate `ignore` is not used: on the 70,000 pairs of `tests/binary/change_detection/git_agreement.rs` it agrees
-//! with `git check-ignore` in 98.1 %, and sometimes by another line; this module agrees in all. What differs:
+//! On the 70,000 pairs of `tests/binary/change_detection/git_agreement.rs` this module agrees with `git check-ignore` in
+//! all, and by the same line. The crate `ignore` agrees in 98.1 %, and sometimes by another line; `gix-ignore` 0.24.1 in
+//! 99.98 % (it takes a bracket like `[[:alpha]` for one that never matches). What differs from git here:
 //! - A pattern that is not UTF-8 is reported and skipped; git compares bytes.
 //! - A bracket expression with characters beyond ASCII matches whole characters, git matches single bytes. So after a
 //!   range that ends beyond ASCII a further `-` is literal here.

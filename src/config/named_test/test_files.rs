@@ -1,6 +1,7 @@
 //! Searches a folder for the source files that define a test, within bounds and without ignored or installed files.
 //!
-//! Does not depend on how tests are run: of a runner it has only the naming of files and of Python functions.
+//! Why not by the walker of the crate `ignore`: see `npm::package_search`. Does not depend on how tests are run: of a runner it
+//! has only the naming of files and of Python functions.
 
 use std::path::{Path, PathBuf};
 
