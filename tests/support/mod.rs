@@ -276,7 +276,8 @@ pub fn listening_with_debugpy(debugpy: &FoundAdapter, program: &Path, waits: boo
 pub fn compile_java(source: &Path) {
     let mut command = Command::new("javac");
     // In the C locale, Java cannot open a file whose name is not ASCII.
-    command.args(["-g", "-encoding", "UTF-8"]).arg(source).env("LC_ALL", "C.UTF-8");
+    command.args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-g", "-encoding", "UTF-8"]);
+    command.arg(source).env("LC_ALL", "C.UTF-8");
     let compiled = command.output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }

@@ -22,8 +22,18 @@ const OUTPUT_FOLDERS: [&str; 5] =
     ["target/classes", "target/test-classes", "build/classes/java/main", "build/classes/java/test", "out/production"];
 /// What marks the folder of a project.
 const BUILD_FILES: [&str; 4] = ["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle"];
-/// The options of `javac`. A class file beside a source may be older, or lack what a debugger needs.
-const COMPILER_OPTIONS: [&str; 4] = ["-g", "-encoding", "UTF-8", "-Xprefer:source"];
+/// The options of `javac`. A class file beside a source may be older, or lack what a debugger needs. The virtual machine that
+/// compiles does not run for long enough that its second compiler and its collector's threads repay their start: without them
+/// javac 17.0.15 takes 0.6 of the processor time for one file, 0.4 for 60, and 0.46 for 600 (of 9,000 methods).
+const COMPILER_OPTIONS: [&str; 7] = [
+    "-J-XX:+IgnoreUnrecognizedVMOptions",
+    "-J-XX:TieredStopAtLevel=1",
+    "-J-XX:+UseSerialGC",
+    "-g",
+    "-encoding",
+    "UTF-8",
+    "-Xprefer:source",
+];
 /// The environment variable with further ones.
 const OPTIONS_VARIABLE: &str = "JDK_JAVAC_OPTIONS";
 /// How long `javac` may run.
