@@ -161,11 +161,15 @@ pub(crate) async fn run_call<C: JdwpCommand>(
     let reply = match timeout(CALL_TIMEOUT, &mut ended).await {
         Ok(reply) => reply.map_err(|_| RequestFailure::from("the session has ended"))?,
         Err(_) => {
-            session.with_tables(|tables| tables.suspends.mark_call_late(thread));
+            let others_run = session.with_tables(|tables| {
+                tables.suspends.mark_call_late(thread);
+                !tables.suspends.is_all_suspended()
+            });
             let within = humantime::format_duration(CALL_TIMEOUT);
+            let lock = if others_run { "" } else { ", and may wait for a lock that a paused thread holds" };
             let text = format!(
-                "the call has not returned within {within}: its thread still runs it. `continue` lets the thread run \
-                 when it has returned"
+                "the call has not returned within {within}: its thread still runs it{lock}. `continue` lets the thread \
+                 run when it has returned"
             );
             return Err(text.into());
         }
