@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::OptionFuture;
-use tether_base::clock::now_ms;
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
 use tether_process::ProcessExit;
@@ -22,44 +21,30 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::build::{BuildSummary, CompletedBuild};
+use super::build::CompletedBuild;
 use super::build_rounds::BuildRounds;
-use super::caller::{
-    ActorMessage, CommandOrigin, CommandReply, CommandResult, HeldSelection, OperationOutcome, OperationTimes,
-    WindowCommand,
-};
+use super::caller::{ActorMessage, CommandOrigin, OperationOutcome, OperationTimes, WindowCommand};
 use super::context::{PublishedState, WindowContext};
 use super::host_restart::follow_replaced_host;
 use super::live_window::LiveWindow;
+use super::operation_results::OperationResult;
 use super::operations;
-use super::recorded_launch::{ReplaceError, remove_session_files, save_session_files};
-use super::search::{SearchResult, find_earlier_window, unverified_error};
+use super::recorded_launch::{remove_session_files, save_session_files};
+use super::search::find_earlier_window;
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
-
-/// What an operation returned.
-pub(super) enum OperationResult {
-    Searched(SearchResult),
-    Built(Result<CompletedBuild>, BuildRounds),
-    Launched(Result<Box<LiveWindow>, ReplaceError>),
-    Closed(Result<()>),
-}
+use super::waiting_callers::WaitingCallers;
 
 /// The owner of the window: see the module.
 pub struct WindowActor {
-    context: Arc<WindowContext>,
+    pub(super) context: Arc<WindowContext>,
     inbox: mpsc::Receiver<ActorMessage>,
     pub(super) operation: JoinSet<OperationResult>,
-    operation_started: Instant,
-    times: OperationTimes,
-    /// The callers that wait for the running operation.
-    pub(super) waiters: Vec<CommandReply>,
-    /// The configurations that the running operation selects.
-    pub(super) selections: Vec<Arc<dyn HeldSelection>>,
+    pub(super) operation_started: Instant,
+    /// Who waits for the running operation.
+    pub(super) callers: WaitingCallers,
     /// Whether the running build was begun instead of one that was ended since files had changed.
     pub(super) follows_obsolete_build: bool,
-    /// Commands to be handled after the running operation has ended.
-    deferred: Vec<WindowCommand>,
-    outcome: OperationOutcome,
+    pub(super) outcome: OperationOutcome,
     /// Set when the supervisor exits; dropped after the last operation.
     finishing: Option<oneshot::Sender<()>>,
     /// Set between a build and the launch of its result; also while its launch is held.
@@ -67,9 +52,7 @@ pub struct WindowActor {
     /// Waits for the extension host of this window to be replaced in it.
     host_restart: JoinSet<Option<LiveWindow>>,
     followed: Option<Arc<LiveWindow>>,
-    /// Whether all commands that the running operation carries out are automatic.
-    is_automatic: bool,
-    rounds: BuildRounds,
+    pub(super) rounds: BuildRounds,
 }
 
 impl WindowActor {
@@ -80,17 +63,13 @@ impl WindowActor {
             inbox,
             operation: JoinSet::new(),
             operation_started: Instant::now(),
-            times: OperationTimes::default(),
-            waiters: Vec::new(),
-            selections: Vec::new(),
+            callers: WaitingCallers::default(),
             follows_obsolete_build: false,
-            deferred: Vec::new(),
             outcome: OperationOutcome::default(),
             finishing: None,
             build: None,
             host_restart: JoinSet::new(),
             followed: None,
-            is_automatic: false,
             rounds: BuildRounds::default(),
         }
     }
@@ -162,42 +141,34 @@ impl WindowActor {
             let _ = command.reply.send((Err(Arc::new(ending)), OperationTimes::default()));
             return;
         }
-        let is_automatic = command.origin == CommandOrigin::Automatic;
         match self.apply_input(command.input) {
-            WindowEffect::JoinOperation => {
-                self.is_automatic &= is_automatic;
-                self.selections.extend(command.selection);
-                self.waiters.push(command.reply);
-            }
-            WindowEffect::Defer => self.deferred.push(command),
+            WindowEffect::JoinOperation => self.callers.join(command),
+            WindowEffect::Defer => self.callers.defer(command),
             WindowEffect::Respond => {
                 let _ = command.reply.send((Ok(OperationOutcome::default()), OperationTimes::default()));
             }
             operation => {
                 // Only `Close` aborts an operation: its callers get an error.
                 let stopped = Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile");
-                self.respond_to_waiters(&Err(Arc::new(stopped.hint("`tether start` starts it again"))));
+                self.callers.respond(&Err(Arc::new(stopped.hint("`tether start` starts it again"))));
                 self.outcome = OperationOutcome::default();
-                self.selections = command.selection.into_iter().collect();
-                self.times = OperationTimes { started: Some(Instant::now()), launch_started: None };
                 self.publish(|published| published.notes.clear());
-                self.is_automatic = is_automatic;
                 if command.origin == CommandOrigin::RequestedBuild {
                     self.build = None;
                 }
-                self.waiters.push(command.reply);
+                self.callers.begin_operation(command);
                 self.start_operation(operation);
             }
         }
     }
 
     pub(super) fn handle_deferred(&mut self) {
-        for command in std::mem::take(&mut self.deferred) {
+        for command in self.callers.take_deferred() {
             self.handle_command(command);
         }
     }
 
-    fn start_operation(&mut self, effect: WindowEffect) {
+    pub(super) fn start_operation(&mut self, effect: WindowEffect) {
         let context = Arc::clone(&self.context);
         self.operation_started = Instant::now();
         match effect {
@@ -213,10 +184,10 @@ impl WindowActor {
                 });
             }
             WindowEffect::Launch | WindowEffect::Replace => {
-                self.times.launch_started = Some(self.operation_started);
+                self.callers.begin_launch(self.operation_started);
                 let old = self.take_window();
                 let build = self.build.take();
-                let may_refresh = self.is_automatic;
+                let may_refresh = self.callers.is_automatic();
                 self.operation.spawn(async move {
                     let window = operations::replace_window(&context, old, build, may_refresh).await;
                     OperationResult::Launched(window.map(Box::new))
@@ -245,116 +216,8 @@ impl WindowActor {
         window
     }
 
-    fn handle_result(&mut self, result: OperationResult) {
-        match result {
-            OperationResult::Searched(result) => self.handle_searched(result),
-            OperationResult::Built(outcome, rounds) => {
-                self.rounds = rounds;
-                self.follows_obsolete_build = false;
-                *lock(&self.context.build_sources) = None;
-                // A build that ended while it was being aborted is dropped.
-                if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
-                    self.handle_built(outcome);
-                }
-            }
-            OperationResult::Launched(outcome) => {
-                self.outcome.launch = self.operation_started.elapsed();
-                self.handle_launched(outcome.map(Arc::from));
-            }
-            OperationResult::Closed(outcome) => {
-                self.publish(|published| {
-                    published.exit = None;
-                    published.unverified = None;
-                });
-                self.finish_operation(WindowInput::CloseFinished, outcome);
-            }
-        }
-    }
-
-    fn handle_searched(&mut self, result: SearchResult) {
-        let unverified = if let SearchResult::Undecided(why) = &result { Some(why.clone()) } else { None };
-        self.publish(|published| published.unverified = unverified);
-        match result {
-            SearchResult::Found(window) => self.handle_launched(Ok(window)),
-            SearchResult::NoWindow => self.finish_operation(WindowInput::LaunchFinished { ok: false }, Ok(())),
-            SearchResult::Undecided(why) => {
-                self.finish_operation(WindowInput::SearchUndecided, Err(unverified_error(why)));
-            }
-        }
-        self.publish(|published| published.search_done = true);
-    }
-
-    fn handle_built(&mut self, result: Result<CompletedBuild>) {
-        let ended = match &result {
-            Ok(build) => Some((build.duration, build.tail.clone())),
-            // With other errors, the build was not started.
-            Err(error) => {
-                (error.kind == ErrorKind::BuildFailed).then(|| (self.operation_started.elapsed(), error.to_string()))
-            }
-        };
-        if let Some((duration, tail)) = ended {
-            let summary = BuildSummary { ok: result.is_ok(), ended_at_ms: now_ms(), duration, tail };
-            self.publish(|published| published.last_build = Some(summary));
-        }
-        match result {
-            Err(error) => self.finish_operation(WindowInput::BuildFinished { ok: false }, Err(error)),
-            Ok(build) => {
-                self.outcome.build = build.duration;
-                self.outcome.notes.extend(build.notes.iter().cloned());
-                self.publish(|published| published.notes.extend(build.notes.iter().cloned()));
-                self.build = Some(build);
-                if let Some(why) = self.replacement_blocker() {
-                    self.outcome.held = Some(why);
-                    return self.finish_operation(WindowInput::ReplacementHeld, Ok(()));
-                }
-                let effect = self.apply_input(WindowInput::BuildFinished { ok: true });
-                self.start_operation(effect);
-            }
-        }
-    }
-
-    /// Why the old window must not be replaced by the result of an automatic build, if there is a reason. The build took
-    /// its time: a debug session may have stopped in the window since it was begun.
-    fn replacement_blocker(&self) -> Option<String> {
-        let replaces = self.read(|published| published.phase) == WindowPhase::Building { old: true };
-        self.context.replacement_blocker().filter(|_| replaces && self.is_automatic)
-    }
-
-    fn handle_launched(&mut self, outcome: Result<Arc<LiveWindow>, ReplaceError>) {
-        match outcome {
-            // A stop came first: the close operation that now runs kills the new window by its launch id.
-            Ok(_) | Err(ReplaceError { window: Some(_), .. })
-                if self.read(|published| published.phase) != WindowPhase::Starting => {}
-            Ok(window) => {
-                let generation = lock(&self.context.generations).assign(&window.session.generation_key());
-                self.outcome.refreshed = window.refreshed;
-                self.outcome.notes.extend(window.refresh_notes.iter().cloned());
-                self.publish(|published| {
-                    published.generation = generation;
-                    published.exit = None;
-                    published.notes.extend(window.notes.iter().chain(&window.refresh_notes).cloned());
-                    published.window = Some(window);
-                });
-                self.finish_operation(WindowInput::LaunchFinished { ok: true }, Ok(()));
-            }
-            Err(ReplaceError { error, window: Some(window) }) => {
-                // A new one if the window before was started again.
-                let generation = lock(&self.context.generations).assign(&window.session.generation_key());
-                self.publish(|published| {
-                    published.generation = generation;
-                    published.notes.extend(window.notes.iter().cloned());
-                    published.window = Some(window);
-                });
-                self.finish_operation(WindowInput::WindowKept, Err(error));
-            }
-            Err(ReplaceError { error, window: None }) => {
-                self.finish_operation(WindowInput::LaunchFinished { ok: false }, Err(error));
-            }
-        }
-    }
-
     /// Responds to the waiting callers, then handles the deferred commands.
-    fn finish_operation(&mut self, input: WindowInput, result: Result<()>) {
+    pub(super) fn finish_operation(&mut self, input: WindowInput, result: Result<()>) {
         if self.apply_input(input) != WindowEffect::RespondToWaiters {
             return;
         }
@@ -363,16 +226,8 @@ impl WindowActor {
             warn!("{error}");
         }
         let outcome = std::mem::take(&mut self.outcome);
-        self.selections.clear();
-        self.respond_to_waiters(&result.map(|()| outcome).map_err(Arc::new));
+        self.callers.end_operation(&result.map(|()| outcome).map_err(Arc::new));
         self.handle_deferred();
-    }
-
-    fn respond_to_waiters(&mut self, result: &CommandResult) {
-        for waiter in self.waiters.drain(..) {
-            // A caller that has gone needs no response.
-            let _ = waiter.send((result.clone(), self.times));
-        }
     }
 
     /// Keeps one task that waits until the extension host of the current window is replaced in it.

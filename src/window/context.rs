@@ -15,13 +15,13 @@ use tokio_util::task::TaskTracker;
 
 use super::build::{BuildSources, BuildSummary};
 use super::crash_loop::CrashLoop;
-use super::generation::GenerationCounter;
 use super::launch_id::baseline_file_of;
 use super::live_window::LiveWindow;
 use super::page::PageHistory;
 use super::running_calls::RunningCalls;
 use super::state::WindowPhase;
 use super::window_exit::WindowExit;
+use super::window_number::GenerationCounter;
 use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
 use crate::tasks::task_runner::TaskQueue;
 

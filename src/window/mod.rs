@@ -9,11 +9,13 @@
 //! | `command_requests` | sends commands to the actor, and waits for their results |
 //! | `config_selection` | the configuration that a start selects, while it runs |
 //! | `actor` | the task that owns the window; `state` has its transitions, `operations` does the work |
+//! | `waiting_callers` | who waits for the running operation: it is shared |
+//! | `operation_results` | what the results of the operations lead to; late ones are dropped |
 //! | `search` | the search for the window of an earlier supervisor |
 //! | `context` | the state that these share: the published state, the trackers of the window's files |
 //! | `running_calls` | the calls that use the window, for the report of an exit |
 //! | `server_updates` | the windows of dev servers, which update their page themselves |
-//! | `generation` | the number of a window among all windows of a workspace |
+//! | `window_number` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
 //! | `unattended_build` | a build whose callers have left |
@@ -51,10 +53,10 @@ mod config_selection;
 mod context;
 mod crash_loop;
 mod former_window;
-mod generation;
 mod held_host;
 mod host_restart;
 mod live_window;
+mod operation_results;
 mod operations;
 mod page_operations;
 mod pending_launch;
@@ -65,8 +67,10 @@ mod server_updates;
 mod state;
 mod token_redaction;
 mod unattended_build;
+mod waiting_callers;
 mod window_exit;
 mod window_handle;
+mod window_number;
 
 // The types of the changed files are part of this module's interface.
 pub use build::BuildSummary;

@@ -56,14 +56,13 @@ pub(super) async fn end_obsolete_build(window: &Window) {
 impl WindowActor {
     /// Aborts the running build when no caller waits for it any more.
     pub(super) fn abort_unawaited_build(&mut self) -> bool {
-        self.waiters.retain(|waiter| !waiter.is_closed());
-        if !self.waiters.is_empty() || self.apply_input(WindowInput::Cancelled) != WindowEffect::AbortBuild {
+        if !self.callers.have_left() || self.apply_input(WindowInput::Cancelled) != WindowEffect::AbortBuild {
             return false;
         }
         // Dropped with its results: a build may have ended meanwhile.
         self.operation = JoinSet::new();
         self.build = None;
-        self.selections.clear();
+        self.callers.drop_selections();
         self.publish(|published| published.progress = None);
         self.handle_deferred();
         true
@@ -71,10 +70,10 @@ impl WindowActor {
 
     /// Keeps the time at which a build that nobody waits for is ended; returns it.
     pub(super) fn update_unattended(&mut self) -> Option<Instant> {
-        self.waiters.retain(|waiter| !waiter.is_closed());
+        let have_left = self.callers.have_left();
         let before = self.read(|published| published.unattended_until);
         let is_building = matches!(self.read(|published| published.phase), WindowPhase::Building { .. });
-        let is_unattended = is_building && self.waiters.is_empty();
+        let is_unattended = is_building && have_left;
         let until = is_unattended.then(|| before.unwrap_or_else(|| Instant::now() + UNATTENDED_LIMIT));
         if until != before {
             self.publish(|published| published.unattended_until = until);
@@ -105,13 +104,16 @@ impl WindowActor {
 mod tests {
     use std::sync::Arc;
 
+    use tokio::sync::oneshot;
+
     use super::*;
     use crate::tasks::background_tasks::BackgroundTasks;
     use crate::tasks::task_runner::TaskQueue;
     use crate::window::WindowPaths;
-    use crate::window::actor::OperationResult;
     use crate::window::build_rounds::BuildRounds;
+    use crate::window::caller::{CommandOrigin, CommandResult, OperationTimes, WindowCommand};
     use crate::window::context::WindowContext;
+    use crate::window::operation_results::OperationResult;
     use crate::window::state::WindowPhase;
     use tether_base::error::{Error, ErrorKind};
 
@@ -126,13 +128,19 @@ mod tests {
         actor
     }
 
+    fn requested_build() -> (WindowCommand, oneshot::Receiver<(CommandResult, OperationTimes)>) {
+        let (reply, caller) = oneshot::channel();
+        let (input, origin) = (WindowInput::Restart { build: true }, CommandOrigin::RequestedBuild);
+        (WindowCommand { input, origin, selection: None, reply }, caller)
+    }
+
     #[tokio::test]
     async fn a_build_is_ended_once_nobody_has_waited_for_it_for_the_time_limit() {
         let folder = tempfile::tempdir().unwrap();
         let mut actor = building_actor(folder.path());
         actor.operation.spawn(std::future::pending());
-        let (reply, caller) = tokio::sync::oneshot::channel();
-        actor.waiters.push(reply);
+        let (command, caller) = requested_build();
+        actor.callers.join(command);
         assert_eq!(actor.update_unattended(), None, "a caller waits");
         drop(caller);
         let until = actor.update_unattended().unwrap();
@@ -141,8 +149,8 @@ mod tests {
         let status = |actor: &WindowActor| actor.read(|published| published.describe_unattended());
         assert!(status(&actor).unwrap().contains("still runs without a caller"));
         // Another call joins it, and leaves.
-        let (reply, caller) = tokio::sync::oneshot::channel();
-        actor.waiters.push(reply);
+        let (command, caller) = requested_build();
+        actor.callers.join(command);
         assert_eq!((actor.update_unattended(), status(&actor)), (None, None));
         drop(caller);
         assert!(actor.update_unattended().unwrap() >= until);
