@@ -23,8 +23,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::graceful_stop::stop_tree;
 use super::process_handle::{Process, ProcessExit};
+use super::tree_stop::stop_tree;
 use super::{command_spawn, output_file, platform};
 
 const TAIL_BYTES: usize = 64 * 1024;

@@ -5,7 +5,7 @@
 //!             ├─ in that session, or a descendant of one that is ──────────► tied: ends with the launch
 //!             └─ has left both (a browser, a tmux server, a build daemon) ─► detached: only the user ends it
 //! ```
-//! The tree (`process_tree`) finds renderers that have overwritten their environment. Each process is opened by its
+//! The tree (`process_search`) finds renderers that have overwritten their environment. Each process is opened by its
 //! pidfd first and checked second.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,10 +17,10 @@ use rustix::process::Signal;
 use tether_base::sync::run_blocking;
 
 use super::environment::{LAUNCH_ID, LAUNCH_SESSION};
-use super::graceful_stop::terminate_then_kill;
 use super::platform;
 use super::process_handle::Process;
-use super::process_tree::{add_descendants, open_if_ours, wait_until_gone};
+use super::process_search::{add_descendants, open_if_ours, wait_until_gone};
+use super::tree_stop::terminate_then_kill;
 
 /// How often the sweep searches for processes that were forked while it killed others.
 const ROUNDS: usize = 10;

@@ -5,10 +5,10 @@
 //! | `environment` | the environment of a started program |
 //! | `command_spawn` | spawns a program in its own session: detached with output in a file, or with pipes (adapters) |
 //! | `process_handle` | [`Process`]: one process held by its pidfd; signals, exit |
-//! | `process_tree` | finds a process's descendants, and processes by their files and arguments |
+//! | `process_search` | finds a process's descendants, and processes by their files and arguments |
 //! | `launch_environment` | the environment of a program of a launch, with its own PID |
 //! | `launch_processes` | finds the processes of a launch id, and stops those that are tied to it |
-//! | `graceful_stop` | close request → SIGTERM → grace period → SIGKILL |
+//! | `tree_stop` | close request → SIGTERM → grace period → SIGKILL |
 //! | `resources` | memory and CPU usage of a group of processes |
 //! | `captured_command` | runs a command to its end with bounded output: builds |
 //! | `output_file` | the tail of an output file, and waiting for a line in it |
@@ -23,22 +23,21 @@
 mod captured_command;
 mod command_spawn;
 mod environment;
-mod graceful_stop;
 mod launch_environment;
 mod launch_processes;
 mod output_file;
 mod output_pipes;
 mod platform;
 mod process_handle;
-mod process_tree;
+mod process_search;
 mod program_facts;
 mod resources;
 mod socket_owner;
+mod tree_stop;
 
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
 pub use command_spawn::{DetachedCommand, PipedProcess, spawn_background, spawn_detached, spawn_piped};
 pub use environment::{LAUNCH_ID, LAUNCH_SESSION, clean_environment};
-pub use graceful_stop::{StopOutcome, stop_process, stop_tree, stop_tree_gently};
 pub use launch_processes::{
     LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
     sweep_launch,
@@ -52,7 +51,8 @@ pub use platform::{
     read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
-pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};
+pub use process_search::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};
 pub use program_facts::{catches_signal, is_node_program, list_mapped_files};
 pub use resources::{ResourceMonitor, ResourceUsage};
 pub use socket_owner::{accept_own_user, foreign_listener};
+pub use tree_stop::{StopOutcome, stop_process, stop_tree, stop_tree_gently};

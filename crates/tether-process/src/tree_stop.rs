@@ -9,7 +9,7 @@ use tether_base::sync::run_blocking;
 use tokio::time::timeout;
 
 use super::process_handle::{Process, ProcessExit};
-use super::process_tree::{list_tree, wait_until_gone};
+use super::process_search::{list_tree, wait_until_gone};
 
 /// How long a killed process may take to be reaped; longer means that it hangs in the kernel.
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
