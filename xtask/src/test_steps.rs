@@ -169,8 +169,8 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
     dap_schema::check_messages(&trace, &place.data)
 }
 
-/// As many as there are cores: what the tests start computes on all of them. With one more, a round kept 2 cores busy for
-/// 87 % of its time, and 11 threads wanted to run.
+/// As many as there are cores. With twice as many, fifteen processes wanted to run on 2 cores at times, tests that compare times
+/// failed, and nothing was won: browsers and VS Code compute on all cores while they start.
 fn test_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok()).unwrap_or(cores)
