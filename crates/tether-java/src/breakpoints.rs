@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
 use tether_jdwp::commands::virtual_machine::AllClassesWithGeneric;
 use tether_jdwp::values::{CodeLocation, ReferenceTypeId, TYPE_ARRAY};
@@ -39,7 +39,7 @@ pub(crate) async fn replace_breakpoints(
     session: &JavaSession,
     is_replaced: impl Fn(&JavaBreakpoint) -> bool,
     wanted: Vec<WantedBreakpoint>,
-) -> Result<Vec<DapBreakpoint>, RequestFailure> {
+) -> Answer<Vec<DapBreakpoint>> {
     let removed = session.with_tables(|tables| tables.breakpoints.remove(is_replaced));
     for BoundRequest { kind, request, .. } in removed {
         session.vm.request(&ClearEventRequest { kind, request }).await?;
@@ -92,7 +92,7 @@ async fn watch_classes(session: &JavaSession, pattern: ClassPattern) -> Result<(
 }
 
 /// Binds breakpoints to the classes that are loaded already.
-async fn bind_to_loaded(session: &JavaSession, ids: &[i64]) -> Result<(), RequestFailure> {
+async fn bind_to_loaded(session: &JavaSession, ids: &[i64]) -> Answer<()> {
     if ids.is_empty() {
         return Ok(());
     }
@@ -116,7 +116,7 @@ async fn bind_to_loaded(session: &JavaSession, ids: &[i64]) -> Result<(), Reques
 }
 
 /// Binds breakpoints to a class that has just been prepared, and reports those that are bound now.
-pub(crate) async fn bind_to_prepared(session: &JavaSession, class: &Arc<JavaClass>) -> Result<(), RequestFailure> {
+pub(crate) async fn bind_to_prepared(session: &JavaSession, class: &Arc<JavaClass>) -> Answer<()> {
     for entry in entries(session, |entry| may_be_in(&entry.place, &class.signature)) {
         let before = (entry.bound.is_empty(), entry.line);
         bind_to_classes(session, &entry, std::slice::from_ref(class)).await?;
@@ -135,11 +135,7 @@ fn entries(session: &JavaSession, is_meant: impl Fn(&JavaBreakpoint) -> bool) ->
     session.with_tables(|tables| tables.breakpoints.entries.values().filter(|it| is_meant(it)).cloned().collect())
 }
 
-async fn bind_to_classes(
-    session: &JavaSession,
-    entry: &JavaBreakpoint,
-    classes: &[Arc<JavaClass>],
-) -> Result<(), RequestFailure> {
+async fn bind_to_classes(session: &JavaSession, entry: &JavaBreakpoint, classes: &[Arc<JavaClass>]) -> Answer<()> {
     match &entry.place {
         BreakpointPlace::Line { path, line, package } => {
             let mut own = Vec::new();
@@ -184,7 +180,7 @@ async fn bind_line(
     entry: &JavaBreakpoint,
     line: i32,
     classes: &[&Arc<JavaClass>],
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     let mut code = Vec::new();
     for class in classes {
         for (method, lines) in session.vm.all_lines(class).await? {
@@ -221,7 +217,7 @@ async fn bind_line(
     Ok(())
 }
 
-async fn bind_location(session: &JavaSession, id: i64, location: CodeLocation) -> Result<(), RequestFailure> {
+async fn bind_location(session: &JavaSession, id: i64, location: CodeLocation) -> Answer<()> {
     let is_bound = session.with_tables(|tables| {
         let entry = tables.breakpoints.entries.get(&id);
         entry.is_some_and(|entry| entry.bound.iter().any(|bound| bound.location == Some(location)))
@@ -239,7 +235,7 @@ async fn bind_request(
     kind: EventKind,
     modifiers: Vec<EventModifier>,
     location: Option<CodeLocation>,
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     let policy = SuspendPolicy::EventThread;
     let request = session.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
     let bound = BoundRequest { kind, request, location };
@@ -247,12 +243,7 @@ async fn bind_request(
     Ok(())
 }
 
-async fn bind_function(
-    session: &JavaSession,
-    id: i64,
-    function: &FunctionName,
-    class: &Arc<JavaClass>,
-) -> Result<(), RequestFailure> {
+async fn bind_function(session: &JavaSession, id: i64, function: &FunctionName, class: &Arc<JavaClass>) -> Answer<()> {
     let name = class.name();
     for method in session.vm.methods(class).await?.iter().filter(|it| function.is_method(&it.name, &name)) {
         let lines = session.vm.lines(class, method.id).await?;
@@ -276,7 +267,7 @@ async fn bind_field(
     class: &Arc<JavaClass>,
     name: &str,
     (reads, writes): (bool, bool),
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     let Some(found) = session.vm.find_field(class, name).await? else { return Ok(()) };
     for (is_wanted, kind) in [(reads, EventKind::FieldAccess), (writes, EventKind::FieldModification)] {
         if is_wanted {
@@ -292,7 +283,7 @@ pub(crate) async fn rebind_classes(
     session: &JavaSession,
     ids: &[ReferenceTypeId],
     classes: &[Arc<JavaClass>],
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     for BoundRequest { kind, request, .. } in session.with_tables(|tables| tables.breakpoints.unbind_classes(ids)) {
         // The virtual machine may have cleared it.
         let _ = session.vm.request(&ClearEventRequest { kind, request }).await;
@@ -304,7 +295,7 @@ pub(crate) async fn rebind_classes(
 }
 
 /// Ends the run after one stop of a breakpoint that was not the client's.
-pub(crate) async fn remove_breakpoint(session: &JavaSession, id: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn remove_breakpoint(session: &JavaSession, id: i64) -> Answer<()> {
     replace_breakpoints(session, |entry| entry.id == id, Vec::new()).await.map(drop)
 }
 

@@ -4,25 +4,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tether_backend::Answer;
 use tether_backend::completion_text::{offer_items, text_before};
-use tether_backend::request_failure::RequestFailure;
 use tether_dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
 
-use super::evaluation;
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
-use super::frames;
 use super::java_vm::{JavaClass, SYNTHETIC};
 use super::session::{FrameSpot, JavaSession};
 use super::signatures::{method_types, parameter_names, short_type_name};
 use super::variables::is_visible;
+use super::{evaluation, frames};
 use crate::expression::operations;
 
 /// What the text before the column, from 1 and in UTF-16 code units, may go on with.
-pub(crate) async fn completions(
-    session: &JavaSession,
-    arguments: CompletionsArguments,
-) -> Result<CompletionsResponse, RequestFailure> {
+pub(crate) async fn completions(session: &JavaSession, arguments: CompletionsArguments) -> Answer<CompletionsResponse> {
     let spot = match arguments.frame_id {
         Some(id) => session.frame_spot(id)?,
         None => evaluation::any_spot(session)?,
@@ -37,11 +33,7 @@ pub(crate) async fn completions(
 }
 
 /// The fields and methods behind a dot. What has effects, as a call may, is not evaluated.
-async fn members_of(
-    session: &JavaSession,
-    spot: FrameSpot,
-    receiver: &str,
-) -> Result<Vec<CompletionItem>, RequestFailure> {
+async fn members_of(session: &JavaSession, spot: FrameSpot, receiver: &str) -> Answer<Vec<CompletionItem>> {
     let expression = parse_expression(receiver)?;
     if !expression.is_without_effect() {
         return Ok(Vec::new());
@@ -58,7 +50,7 @@ async fn members_of(
     }
 }
 
-async fn names_in_frame(session: &JavaSession, spot: FrameSpot) -> Result<Vec<CompletionItem>, RequestFailure> {
+async fn names_in_frame(session: &JavaSession, spot: FrameSpot) -> Answer<Vec<CompletionItem>> {
     let frame = frames::read_frame(session, spot).await?;
     let mut items = Vec::new();
     if let Some(variables) = frames::frame_variables(session, &frame).await? {
@@ -70,10 +62,7 @@ async fn names_in_frame(session: &JavaSession, spot: FrameSpot) -> Result<Vec<Co
 }
 
 /// The fields and methods of a class and its ancestors, the nearest of each name.
-async fn members_of_class(
-    session: &JavaSession,
-    class: &Arc<JavaClass>,
-) -> Result<Vec<CompletionItem>, RequestFailure> {
+async fn members_of_class(session: &JavaSession, class: &Arc<JavaClass>) -> Answer<Vec<CompletionItem>> {
     let mut items: BTreeMap<String, CompletionItem> = BTreeMap::new();
     for class in session.vm.ancestors(class).await? {
         for field in session.vm.fields(&class).await?.iter().filter(|it| it.modifiers & SYNTHETIC == 0) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_dap::types::{
     DapExceptionDetails, DapVariable, DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse,
@@ -18,8 +19,7 @@ use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::expression::scope::VariablePlace;
 use super::expression::syntax::JavaExpression;
-use super::frames;
-use super::frames::FrameCode;
+use super::frames::{self, FrameCode};
 use super::java_vm::{JavaClass, STATIC};
 use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::stop_conditions::parse_conditions;
@@ -33,10 +33,7 @@ const MAX_TEXT: usize = 100_000;
 const MAX_STACK: i64 = 50;
 
 /// The value of an expression in a frame; without one, in the innermost frame of a stopped thread.
-pub(crate) async fn evaluate(
-    session: &JavaSession,
-    arguments: EvaluateArguments,
-) -> Result<EvaluateResponse, RequestFailure> {
+pub(crate) async fn evaluate(session: &JavaSession, arguments: EvaluateArguments) -> Answer<EvaluateResponse> {
     let spot = match arguments.frame_id {
         Some(id) => session.frame_spot(id)?,
         None => any_spot(session)?,
@@ -61,11 +58,7 @@ pub(crate) async fn evaluate(
 }
 
 /// Makes the innermost method of a thread return a value at once, when the thread goes on.
-async fn force_return(
-    session: &JavaSession,
-    spot: FrameSpot,
-    expression: &str,
-) -> Result<EvaluateResponse, RequestFailure> {
+async fn force_return(session: &JavaSession, spot: FrameSpot, expression: &str) -> Answer<EvaluateResponse> {
     if !session.vm.capabilities.force_early_return {
         return Err("this virtual machine cannot return early".into());
     }
@@ -93,14 +86,14 @@ async fn force_return(
 }
 
 /// The innermost frame of a stopped thread. Errors: none is stopped.
-pub(crate) fn any_spot(session: &JavaSession) -> Result<FrameSpot, RequestFailure> {
+pub(crate) fn any_spot(session: &JavaSession) -> Answer<FrameSpot> {
     let thread = session.with_tables(|tables| tables.suspends.stopped().min());
     let thread =
         thread.ok_or("an expression needs a thread that has stopped at a breakpoint, a step or an exception")?;
     Ok(FrameSpot { thread, depth: 0 })
 }
 
-async fn show_operand(session: &JavaSession, operand: &Operand) -> Result<DapVariable, RequestFailure> {
+async fn show_operand(session: &JavaSession, operand: &Operand) -> Answer<DapVariable> {
     match operand {
         Operand::Text(text) => Ok(DapVariable {
             value: quote_text(text, MAX_TEXT),
@@ -122,7 +115,7 @@ async fn show_operand(session: &JavaSession, operand: &Operand) -> Result<DapVar
 pub(crate) async fn set_variable(
     session: &JavaSession,
     arguments: SetVariableArguments,
-) -> Result<SetVariableResponse, RequestFailure> {
+) -> Answer<SetVariableResponse> {
     let SetVariableArguments { variables_reference, name, value } = arguments;
     let container = session.container(variables_reference)?;
     let spot = match container {
@@ -140,14 +133,14 @@ pub(crate) async fn set_expression(
     expression: &str,
     value: &str,
     frame: Option<i64>,
-) -> Result<SetVariableResponse, RequestFailure> {
+) -> Answer<SetVariableResponse> {
     let spot = frame.map_or_else(|| any_spot(session), |id| session.frame_spot(id))?;
     let place = Evaluator::new(session, spot).find_place(&parse_expression(expression)?).await?;
     let operand = operations::assign_in(session, spot, place, &parse_expression(value)?).await?;
     set_response(session, &operand).await
 }
 
-async fn set_response(session: &JavaSession, operand: &Operand) -> Result<SetVariableResponse, RequestFailure> {
+async fn set_response(session: &JavaSession, operand: &Operand) -> Answer<SetVariableResponse> {
     let shown = show_operand(session, operand).await?;
     Ok(SetVariableResponse {
         value: Some(shown.value),
@@ -162,7 +155,7 @@ async fn place_in(
     container: &ValueContainer,
     spot: FrameSpot,
     name: &str,
-) -> Result<VariablePlace, RequestFailure> {
+) -> Answer<VariablePlace> {
     let missing = || RequestFailure(format!("there is no variable {name} here"));
     match container {
         ValueContainer::Locals(_) if name == "this" => Err("`this` cannot be assigned".into()),
@@ -198,7 +191,7 @@ async fn place_in(
 pub(crate) async fn data_breakpoint_info(
     session: &JavaSession,
     arguments: DataBreakpointInfoArguments,
-) -> Result<DataBreakpointInfoResponse, RequestFailure> {
+) -> Answer<DataBreakpointInfoResponse> {
     match watchable_field(session, &arguments).await {
         Ok((class, field)) => {
             let access_types = ["read", "write", "readWrite"].map(str::to_owned).to_vec();
@@ -209,10 +202,7 @@ pub(crate) async fn data_breakpoint_info(
     }
 }
 
-async fn watchable_field(
-    session: &JavaSession,
-    arguments: &DataBreakpointInfoArguments,
-) -> Result<(String, String), RequestFailure> {
+async fn watchable_field(session: &JavaSession, arguments: &DataBreakpointInfoArguments) -> Answer<(String, String)> {
     if !session.vm.capabilities.watch_field_access || !session.vm.capabilities.watch_field_modification {
         return Err("this virtual machine cannot watch fields".into());
     }
@@ -242,11 +232,7 @@ async fn watchable_field(
 }
 
 /// A field by an expression, without running code of the program; `Counter.value` names one that is not static, too.
-async fn place_of_expression(
-    session: &JavaSession,
-    spot: FrameSpot,
-    name: &str,
-) -> Result<VariablePlace, RequestFailure> {
+async fn place_of_expression(session: &JavaSession, spot: FrameSpot, name: &str) -> Answer<VariablePlace> {
     let expression = parse_expression(name)?;
     let mut evaluator = Evaluator::new(session, spot).without_code();
     let failure = match evaluator.find_place(&expression).await {
@@ -272,10 +258,7 @@ pub(crate) fn wanted_field(it: &DataBreakpoint) -> WantedBreakpoint {
 }
 
 /// What a thread has thrown.
-pub(crate) async fn exception_info(
-    session: &JavaSession,
-    thread_id: i64,
-) -> Result<ExceptionInfoResponse, RequestFailure> {
+pub(crate) async fn exception_info(session: &JavaSession, thread_id: i64) -> Answer<ExceptionInfoResponse> {
     let thread = session.thread(thread_id)?;
     let halt = session.with_tables(|tables| tables.suspends.halt(thread));
     let thrown = halt.and_then(|halt| halt.exception);

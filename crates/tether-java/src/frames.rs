@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::sync::lock;
 use tether_dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
@@ -46,7 +47,7 @@ pub(crate) enum FrameCode {
 }
 
 /// All threads, with their names and what they do.
-pub(crate) async fn list_threads(session: &JavaSession) -> Result<Vec<DapThread>, RequestFailure> {
+pub(crate) async fn list_threads(session: &JavaSession) -> Answer<Vec<DapThread>> {
     let threads = session.vm.request(&AllThreads {}).await?;
     let described = join_all(threads.into_iter().map(|thread| describe_thread(session, thread))).await;
     // A thread without a name has ended meanwhile.
@@ -92,10 +93,7 @@ async fn describe_monitors(session: &JavaSession, thread: ObjectId) -> (Vec<Stri
 }
 
 /// Frames of a suspended thread.
-pub(crate) async fn stack_trace(
-    session: &JavaSession,
-    arguments: StackTraceArguments,
-) -> Result<StackTraceResponse, RequestFailure> {
+pub(crate) async fn stack_trace(session: &JavaSession, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {
     let thread = session.thread(arguments.thread_id)?;
     let running = |error: JdwpError| match error.has_code(JdwpErrorCode::THREAD_NOT_SUSPENDED) {
         true => RequestFailure("notStopped".to_owned()),
@@ -115,11 +113,7 @@ pub(crate) async fn stack_trace(
     Ok(StackTraceResponse { stack_frames: try_join_all(frames).await?, total_frames: Some(i64::from(total)) })
 }
 
-async fn describe_frame(
-    session: &JavaSession,
-    spot: FrameSpot,
-    entry: FrameEntryOfThread,
-) -> Result<DapStackFrame, RequestFailure> {
+async fn describe_frame(session: &JavaSession, spot: FrameSpot, entry: FrameEntryOfThread) -> Answer<DapStackFrame> {
     let frame = read_code(session, spot, entry).await?;
     let line = frame_line(session, &frame).await?;
     let source = frame_source(session, &frame).await?;
@@ -182,7 +176,7 @@ pub(crate) async fn source_of(session: &JavaSession, class: &JavaClass) -> Resul
 }
 
 /// A frame as it is now: its id changes when its thread has run a call. Errors: the thread has no such frame.
-pub(crate) async fn read_frame(session: &JavaSession, spot: FrameSpot) -> Result<CodeFrame, RequestFailure> {
+pub(crate) async fn read_frame(session: &JavaSession, spot: FrameSpot) -> Answer<CodeFrame> {
     if let Some(entry) = session.with_tables(|tables| tables.known_frames.get(spot.thread, spot.depth)) {
         return read_code(session, spot, entry).await;
     }
@@ -192,11 +186,7 @@ pub(crate) async fn read_frame(session: &JavaSession, spot: FrameSpot) -> Result
     read_code(session, spot, entry).await
 }
 
-async fn read_code(
-    session: &JavaSession,
-    spot: FrameSpot,
-    entry: FrameEntryOfThread,
-) -> Result<CodeFrame, RequestFailure> {
+async fn read_code(session: &JavaSession, spot: FrameSpot, entry: FrameEntryOfThread) -> Answer<CodeFrame> {
     let FrameEntryOfThread { frame: id, location } = entry;
     let class = session.vm.class(location.class, location.type_tag).await?;
     if session.vm.is_current(&class, location.method).await?
@@ -221,14 +211,14 @@ async fn read_code(
 }
 
 /// The text of a source that is in no file any more.
-pub(crate) fn source_text(session: &JavaSession, reference: i64) -> Result<String, RequestFailure> {
+pub(crate) fn source_text(session: &JavaSession, reference: i64) -> Answer<String> {
     let text = session.with_tables(|tables| tables.old_frames.text(reference));
     let text = text.ok_or_else(|| format!("there is no source {reference}"))?;
     Ok(text.as_ref().to_owned())
 }
 
 /// The scopes of a frame: its variables; the static fields of its class.
-pub(crate) async fn scopes(session: &JavaSession, frame_id: i64) -> Result<Vec<DapScope>, RequestFailure> {
+pub(crate) async fn scopes(session: &JavaSession, frame_id: i64) -> Answer<Vec<DapScope>> {
     let spot = session.frame_spot(frame_id)?;
     let frame = read_frame(session, spot).await?;
     let fields = session.vm.fields(&frame.class).await?;
@@ -256,7 +246,7 @@ fn scope(
 }
 
 /// The thread on which a pause is reported: `main`, or the first one.
-pub(crate) async fn main_thread(session: &JavaSession) -> Result<ObjectId, RequestFailure> {
+pub(crate) async fn main_thread(session: &JavaSession) -> Answer<ObjectId> {
     let threads = list_threads(session).await?;
     let main = threads.iter().find(|thread| thread.name == "main").or(threads.first());
     session.thread(main.ok_or("the program has no threads")?.id)
@@ -264,7 +254,7 @@ pub(crate) async fn main_thread(session: &JavaSession) -> Result<ObjectId, Reque
 
 /// The first frame and the number of frames that a client has asked for, of those that a thread has. Errors: the virtual
 /// machine has sent what is no count.
-fn frame_range(total: i32, start: Option<i64>, levels: Option<i64>) -> Result<(i32, i32), RequestFailure> {
+fn frame_range(total: i32, start: Option<i64>, levels: Option<i64>) -> Answer<(i32, i32)> {
     if total < 0 {
         return Err(format!("the virtual machine sent a stack of {total} frames").into());
     }

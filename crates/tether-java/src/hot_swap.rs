@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::sync::lock;
 use tether_dap::types::{DapSource, InvalidatedEvent, LoadedSourceEvent, RedefineClassesResponse};
@@ -24,17 +25,15 @@ use tether_jdwp::commands::virtual_machine::{
 use tether_jdwp::values::{CodeLocation, MethodId, ObjectId, ReferenceTypeId, TYPE_ARRAY};
 
 use super::blocking::run_blocking;
-use super::breakpoints;
 use super::class_file::read_class_file;
 use super::compile_cache::copy_all_classes;
 use super::compiled_source::{RunnableClass, output_folders, prepare_source};
-use super::frames;
 use super::java_vm::JavaClass;
 use super::launch_arguments::JavaProgramKind;
 use super::old_frames::OldMethod;
 use super::session::JavaSession;
 use super::signatures::{class_path, is_jdk_class, type_name};
-use super::stop_conditions;
+use super::{breakpoints, frames, stop_conditions};
 
 /// How long the virtual machine may take to verify and to redefine classes.
 const REDEFINE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,7 +52,7 @@ struct ChangedClass {
 
 /// Redefines what has changed. A virtual machine that cannot take the change is no error of the request; once it has
 /// taken it, nothing that follows is.
-pub(crate) async fn redefine_classes(session: &JavaSession) -> Result<RedefineClassesResponse, RequestFailure> {
+pub(crate) async fn redefine_classes(session: &JavaSession) -> Answer<RedefineClassesResponse> {
     let refused = |message: String| RedefineClassesResponse { error_message: Some(message), ..Default::default() };
     if !session.vm.capabilities.redefine_classes {
         return Ok(refused("this virtual machine cannot redefine classes".to_owned()));
@@ -106,7 +105,7 @@ pub(crate) async fn redefine_classes(session: &JavaSession) -> Result<RedefineCl
 }
 
 /// Compiles a launched source as it is now. `None`: others build the program.
-async fn compile_again(session: &JavaSession) -> Result<Option<RunnableClass>, RequestFailure> {
+async fn compile_again(session: &JavaSession) -> Answer<Option<RunnableClass>> {
     let launch = lock(&session.code_origin).launch.clone();
     let Some(launch) = launch else { return Ok(None) };
     let JavaProgramKind::Source(source) = &launch.program else { return Ok(None) };
@@ -117,7 +116,7 @@ async fn compile_again(session: &JavaSession) -> Result<Option<RunnableClass>, R
 }
 
 /// The folders of classes by the virtual machine, which runs on this machine if they are here.
-async fn vm_class_folders(session: &JavaSession) -> Result<Vec<PathBuf>, RequestFailure> {
+async fn vm_class_folders(session: &JavaSession) -> Answer<Vec<PathBuf>> {
     let paths = session.vm.request(&ClassPaths {}).await?;
     let list = move || {
         let base = PathBuf::from(paths.base);
@@ -128,7 +127,7 @@ async fn vm_class_folders(session: &JavaSession) -> Result<Vec<PathBuf>, Request
 }
 
 /// Records what the frames of suspended threads run in these classes: the virtual machine will not say it any more.
-async fn record_old_frames(session: &JavaSession, ids: &[ReferenceTypeId]) -> Result<(), RequestFailure> {
+async fn record_old_frames(session: &JavaSession, ids: &[ReferenceTypeId]) -> Answer<()> {
     let threads = session.vm.request(&AllThreads {}).await?;
     // What was recorded for a thread that has run since may not be there any more.
     let (mut known, suspended) = session.with_tables(|tables| {
@@ -162,7 +161,7 @@ async fn record_old_frames(session: &JavaSession, ids: &[ReferenceTypeId]) -> Re
 }
 
 /// Whether the code at a place is that of its class as it is now.
-async fn is_current_code(session: &JavaSession, at: CodeLocation) -> Result<bool, RequestFailure> {
+async fn is_current_code(session: &JavaSession, at: CodeLocation) -> Answer<bool> {
     if at.method.0 == 0 || !session.vm.was_redefined(at.class) {
         return Ok(at.method.0 != 0);
     }
@@ -171,7 +170,7 @@ async fn is_current_code(session: &JavaSession, at: CodeLocation) -> Result<bool
 }
 
 /// What is known of the method at a place. `None`: its class has none of that id.
-async fn read_old_method(session: &JavaSession, at: CodeLocation) -> Result<Option<Arc<OldMethod>>, RequestFailure> {
+async fn read_old_method(session: &JavaSession, at: CodeLocation) -> Answer<Option<Arc<OldMethod>>> {
     let class = session.vm.class(at.class, at.type_tag).await?;
     let Some(method) = session.vm.method(&class, at.method).await? else { return Ok(None) };
     let (lines, variables) =
@@ -183,11 +182,7 @@ async fn read_old_method(session: &JavaSession, at: CodeLocation) -> Result<Opti
 }
 
 /// From now on, what was compiled just now is what runs.
-async fn adopt_code(
-    session: &JavaSession,
-    rebuilt: Option<RunnableClass>,
-    began: SystemTime,
-) -> Result<(), RequestFailure> {
+async fn adopt_code(session: &JavaSession, rebuilt: Option<RunnableClass>, began: SystemTime) -> Answer<()> {
     let compiled = lock(&session.code_origin).compiled.clone();
     let mut origin_folders = None;
     let mut kept = None;
@@ -210,7 +205,7 @@ async fn adopt_code(
 }
 
 /// Reads anew what was known of redefined classes, and binds their breakpoints.
-async fn renew_classes(session: &JavaSession, changed: Vec<ChangedClass>) -> Result<(), RequestFailure> {
+async fn renew_classes(session: &JavaSession, changed: Vec<ChangedClass>) -> Answer<()> {
     session.sources.forget_texts();
     let ids: Vec<ReferenceTypeId> = changed.iter().map(|it| it.loaded.class).collect();
     let mut classes: Vec<Arc<JavaClass>> = Vec::new();

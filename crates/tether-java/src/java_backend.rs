@@ -25,19 +25,15 @@ use tokio::task::JoinSet;
 
 use super::attach::{OpenedVm, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
-use super::breakpoints;
-use super::breakpoints::WantedBreakpoint;
+use super::breakpoints::{self, WantedBreakpoint};
 use super::code_origin::CodeOrigin;
-use super::frames;
 use super::java_program::launch_program;
 use super::java_vm::JavaVm;
 use super::launch_arguments::{JavaAttach, JavaLaunch, JavaProgramKind};
-use super::monitor_events;
 use super::requests::capabilities;
 use super::session::JavaSession;
 use super::sources::SourceFolders;
-use super::stop_conditions;
-use super::stops;
+use super::{frames, monitor_events, stop_conditions, stops};
 
 /// How many requests may be unanswered.
 const MAX_RUNNING: usize = 4096;

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_dap::types::{CaptureEventsResponse, MonitorEvent, ThreadEvent};
 use tether_jdwp::commands::objects::TypeOfObject;
 use tether_jdwp::commands::reference_types::Signature;
@@ -35,16 +35,13 @@ const THREAD_STARTED: &str = "threadStarted";
 const THREAD_ENDED: &str = "threadEnded";
 
 /// Captures what is captured at first.
-pub(crate) async fn capture_first_events(session: &JavaSession) -> Result<(), RequestFailure> {
+pub(crate) async fn capture_first_events(session: &JavaSession) -> Answer<()> {
     let kinds: Vec<String> = AT_FIRST.iter().map(|kind| (*kind).to_owned()).collect();
     capture_events(session, &kinds).await.map(drop)
 }
 
 /// Captures these kinds from now on, and no others. Errors: there is no such kind, the virtual machine has none.
-pub(crate) async fn capture_events(
-    session: &JavaSession,
-    kinds: &[String],
-) -> Result<CaptureEventsResponse, RequestFailure> {
+pub(crate) async fn capture_events(session: &JavaSession, kinds: &[String]) -> Answer<CaptureEventsResponse> {
     let names = KINDS.map(|(name, _)| name);
     if let Some(unknown) = kinds.iter().find(|kind| !names.contains(&kind.as_str())) {
         return Err(format!("there are no events of the kind `{unknown}`: {} can be captured", names.join(", ")).into());

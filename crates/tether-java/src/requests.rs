@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tether_backend::request_failure::RequestFailure;
 use tether_backend::requests::{exception_filter, handle_request, read_request, send_answer, to_body};
 use tether_backend::{Answer, DapRequests, DapStep};
 use tether_dap::IncomingRequest;
@@ -23,21 +22,13 @@ use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
-use super::breakpoints;
-use super::breakpoints::{WantedBreakpoint, line_place};
-use super::completions;
-use super::evaluation;
-use super::frames;
-use super::hot_swap;
-use super::monitor_events;
-use super::resume;
+use super::breakpoints::{self, WantedBreakpoint, line_place};
 use super::session::{JavaSession, ValueContainer};
 use super::sources::package_of;
-use super::step_targets;
 use super::stop_conditions::parse_conditions;
-use super::stops;
-use super::thread_control;
-use super::variables;
+use super::{
+    completions, evaluation, frames, hot_swap, monitor_events, resume, step_targets, stops, thread_control, variables,
+};
 
 /// Requests that may run code of the program: one at a time in a thread.
 const EVALUATING: [&str; 5] = ["evaluate", "setVariable", "setExpression", "completions", "dataBreakpointInfo"];
@@ -306,7 +297,7 @@ impl JavaSession {
         self: &'a Arc<Self>,
         request: &IncomingRequest,
         order: &mut Option<MutexGuard<'a, ()>>,
-    ) -> Result<Value, RequestFailure> {
+    ) -> Answer<Value> {
         let command = request.command.as_str();
         let thread = self.thread_of(request);
         let halts = || self.with_tables(|tables| thread.map(|thread| tables.suspends.halts(thread)));

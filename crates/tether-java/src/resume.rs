@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_jdwp::commands::objects::EnableCollection;
 use tether_jdwp::commands::threads::PopFrames;
 use tether_jdwp::values::ObjectId;
@@ -16,19 +16,17 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::breakpoints::JDK_PATTERNS;
-use super::frames;
 use super::session::{FrameSpot, JavaSession, SessionTables};
 use super::signatures::is_jdk_class;
-use super::stops;
-use super::thread_control;
-use super::thread_control::SentCommands;
+use super::thread_control::{self, SentCommands};
 use super::thread_suspends::SuspendCommand;
+use super::{frames, stops};
 
 /// How long a pause waits for the virtual machine before it is answered.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Resumes a thread that has stopped; after a pause, all threads. Returns whether all threads run now.
-pub(crate) async fn continue_thread(session: &JavaSession, thread_id: i64) -> Result<bool, RequestFailure> {
+pub(crate) async fn continue_thread(session: &JavaSession, thread_id: i64) -> Answer<bool> {
     let threads = session.with_tables(|tables| {
         let named = tables.threads.find(thread_id).filter(|thread| tables.suspends.halt(*thread).is_some());
         let is_suspended = tables.suspends.is_any_suspended();
@@ -84,14 +82,14 @@ pub(crate) async fn resume_start(session: &JavaSession) {
 }
 
 /// Steps a stopped thread by a line.
-pub(crate) async fn step_line(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
+pub(crate) async fn step_line(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Answer<()> {
     let thread = session.thread(thread_id)?;
     session.with_tables(|tables| tables.smart_steps.remove(&thread));
     step_thread(session, thread_id, depth).await
 }
 
 /// As [`step_line`], as a part of another step, too.
-pub(crate) async fn step_thread(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Result<(), RequestFailure> {
+pub(crate) async fn step_thread(session: &JavaSession, thread_id: i64, depth: StepDepth) -> Answer<()> {
     let thread = session.thread(thread_id)?;
     if !session.with_tables(|tables| tables.is_suspended(thread) && !tables.suspends.is_calling(thread)) {
         return Err("notStopped".into());
@@ -114,18 +112,14 @@ pub(crate) async fn step_thread(session: &JavaSession, thread_id: i64, depth: St
 }
 
 /// Goes on with a step of a thread that an event has suspended and whose stop is not reported.
-pub(crate) async fn continue_step(
-    session: &JavaSession,
-    thread: ObjectId,
-    depth: StepDepth,
-) -> Result<(), RequestFailure> {
+pub(crate) async fn continue_step(session: &JavaSession, thread: ObjectId, depth: StepDepth) -> Answer<()> {
     let request = request_step(session, thread, depth).await?;
     session.with_tables(|tables| tables.steps.insert(thread, request));
     resume_decided(session, thread).await;
     Ok(())
 }
 
-async fn request_step(session: &JavaSession, thread: ObjectId, depth: StepDepth) -> Result<i32, RequestFailure> {
+async fn request_step(session: &JavaSession, thread: ObjectId, depth: StepDepth) -> Answer<i32> {
     let ((), frame) =
         tokio::join!(stops::clear_step(session, thread), frames::read_frame(session, FrameSpot { thread, depth: 0 }));
     let frame = frame?;
@@ -140,7 +134,7 @@ async fn request_step(session: &JavaSession, thread: ObjectId, depth: StepDepth)
 }
 
 /// Suspends all threads, and reports that on one of them.
-pub(crate) async fn pause(session: &JavaSession, thread_id: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn pause(session: &JavaSession, thread_id: i64) -> Answer<()> {
     let pause = |tables: &mut SessionTables| {
         if tables.suspends.is_all_suspended() {
             return (None, Vec::new());
@@ -166,12 +160,7 @@ pub(crate) async fn pause(session: &JavaSession, thread_id: i64) -> Result<(), R
     }
 }
 
-async fn report_pause(
-    session: &JavaSession,
-    sent: SentCommands,
-    halt: Option<u64>,
-    thread_id: i64,
-) -> Result<(), RequestFailure> {
+async fn report_pause(session: &JavaSession, sent: SentCommands, halt: Option<u64>, thread_id: i64) -> Answer<()> {
     thread_control::take_replies(session, sent).await?;
     let thread = match session.thread(thread_id) {
         Ok(thread) => Some(thread),
@@ -185,7 +174,7 @@ async fn report_pause(
 }
 
 /// Discards a frame and those that it has called: its caller is before the call again.
-pub(crate) async fn restart_frame(session: &JavaSession, frame_id: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn restart_frame(session: &JavaSession, frame_id: i64) -> Answer<()> {
     let spot = session.frame_spot(frame_id)?;
     if !session.vm.capabilities.pop_frames {
         return Err("this virtual machine cannot discard frames".into());

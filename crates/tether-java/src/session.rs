@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::sync::lock;
 use tether_dap::DapServer;
@@ -136,19 +137,19 @@ impl JavaSession {
     }
 
     /// The thread with that id. Errors: there is none.
-    pub(crate) fn thread(&self, id: i64) -> Result<ObjectId, RequestFailure> {
+    pub(crate) fn thread(&self, id: i64) -> Answer<ObjectId> {
         let found = self.with_tables(|tables| tables.threads.find(id));
         found.ok_or_else(|| RequestFailure(format!("there is no thread {id}")))
     }
 
     /// The frame with that id. Errors: its thread has run since.
-    pub(crate) fn frame_spot(&self, id: i64) -> Result<FrameSpot, RequestFailure> {
+    pub(crate) fn frame_spot(&self, id: i64) -> Answer<FrameSpot> {
         let found = self.with_tables(|tables| tables.frame_spot(id));
         found.ok_or_else(|| RequestFailure(format!("there is no frame {id}: its thread has run since")))
     }
 
     /// What a reference stands for. Errors: its thread has run since.
-    pub(crate) fn container(&self, reference: i64) -> Result<ValueContainer, RequestFailure> {
+    pub(crate) fn container(&self, reference: i64) -> Answer<ValueContainer> {
         let found = self.with_tables(|tables| tables.container(reference));
         found.ok_or_else(|| RequestFailure(format!("there is no value {reference}: the program has run since")))
     }

@@ -1,6 +1,6 @@
 //! The requests of a step into a chosen call: what can be chosen, and how such a step goes on.
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_base::bounded_file::{self, Links};
 use tether_dap::types::{StepInTarget, StepInTargetsResponse};
 use tether_jdwp::StepDepth;
@@ -8,19 +8,15 @@ use tether_jdwp::commands::threads::FrameCount;
 use tether_jdwp::values::ObjectId;
 
 use super::blocking::run_blocking;
-use super::frames;
-use super::resume;
 use super::session::{FrameSpot, JavaSession};
 use super::smart_step::{SmartStep, StepEnd, calls_on_line};
+use super::{frames, resume};
 
 /// The largest source that is parsed, in bytes.
 const MAX_SOURCE: u64 = 4 << 20;
 
 /// The calls on the line of a frame, in the order in which they are written.
-pub(crate) async fn step_in_targets(
-    session: &JavaSession,
-    frame_id: i64,
-) -> Result<StepInTargetsResponse, RequestFailure> {
+pub(crate) async fn step_in_targets(session: &JavaSession, frame_id: i64) -> Answer<StepInTargetsResponse> {
     let spot = session.frame_spot(frame_id)?;
     let frame = frames::read_frame(session, spot).await?;
     let line = frames::frame_line(session, &frame).await?;
@@ -38,7 +34,7 @@ pub(crate) async fn step_in_targets(
 }
 
 /// Steps into the call with that id.
-pub(crate) async fn step_into_target(session: &JavaSession, thread_id: i64, target: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn step_into_target(session: &JavaSession, thread_id: i64, target: i64) -> Answer<()> {
     let thread = session.thread(thread_id)?;
     let index = target.checked_sub(1).and_then(|index| usize::try_from(index).ok());
     let method = session.with_tables(|tables| tables.step_targets.get(index?).cloned());
@@ -56,10 +52,7 @@ pub(crate) async fn step_into_target(session: &JavaSession, thread_id: i64, targ
 }
 
 /// A step has ended: the step that follows it, if it was one into a chosen method that has not been reached.
-pub(crate) async fn next_smart_step(
-    session: &JavaSession,
-    thread: ObjectId,
-) -> Result<Option<StepDepth>, RequestFailure> {
+pub(crate) async fn next_smart_step(session: &JavaSession, thread: ObjectId) -> Answer<Option<StepDepth>> {
     let Some(step) = session.with_tables(|tables| tables.smart_steps.get(&thread).cloned()) else { return Ok(None) };
     let frame = frames::read_frame(session, FrameSpot { thread, depth: 0 }).await?;
     let line = frames::frame_line(session, &frame).await?;

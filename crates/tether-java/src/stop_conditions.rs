@@ -1,5 +1,6 @@
 //! When a breakpoint that was reached stops the program: its condition, its count, its log message.
 
+use tether_backend::Answer;
 use tether_backend::hit_condition::HitCondition;
 use tether_backend::log_message::{MessagePart, split_log_message};
 use tether_backend::request_failure::RequestFailure;
@@ -69,12 +70,7 @@ async fn report_condition_failure(session: &JavaSession, condition: Option<Strin
     let _ = session.dap.send_event(&OutputEvent::new("important", text).with_condition_failure(&failure)).await;
 }
 
-async fn decide_stop(
-    session: &JavaSession,
-    thread: ObjectId,
-    id: i64,
-    conditions: &StopConditions,
-) -> Result<bool, RequestFailure> {
+async fn decide_stop(session: &JavaSession, thread: ObjectId, id: i64, conditions: &StopConditions) -> Answer<bool> {
     let spot = FrameSpot { thread, depth: 0 };
     let _turn = match conditions.condition.is_some() || conditions.log.is_some() {
         true => Some(thread_control::take_turn(session, thread, true).await?),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_dap::types::{DataChange, StoppedEvent};
 use tether_jdwp::commands::objects::FieldValues;
 use tether_jdwp::commands::reference_types::StaticFieldValues;
@@ -18,17 +18,11 @@ use tether_jdwp::{
 use tokio::time::timeout;
 
 use super::breakpoint_table::{BreakpointPlace, FunctionName};
-use super::breakpoints;
-use super::frames;
-use super::monitor_events;
-use super::resume;
 use super::session::{JavaSession, PendingWrite};
 use super::signatures::is_jdk_class;
-use super::step_targets;
-use super::stop_conditions;
-use super::thread_control;
-use super::thread_control::ORDER_TIMEOUT;
+use super::thread_control::{self, ORDER_TIMEOUT};
 use super::thread_suspends::ThreadHalt;
+use super::{breakpoints, frames, monitor_events, resume, step_targets, stop_conditions};
 
 /// What a thread has reached at one moment.
 #[derive(Clone, Debug, Default)]
@@ -192,7 +186,7 @@ pub(crate) async fn settle_thread(session: &JavaSession, thread: ObjectId, reach
     }
 }
 
-async fn decide_thread(session: &JavaSession, thread: ObjectId, reached: ReachedEvents) -> Result<(), RequestFailure> {
+async fn decide_thread(session: &JavaSession, thread: ObjectId, reached: ReachedEvents) -> Answer<()> {
     let step = session.with_tables(|tables| tables.steps.get(&thread).copied());
     let is_step = reached.is_step && step.is_some();
     let report = find_report(session, thread, reached, is_step).await?;
@@ -222,7 +216,7 @@ async fn find_report(
     thread: ObjectId,
     reached: ReachedEvents,
     is_step: bool,
-) -> Result<Option<ThreadStopReport>, RequestFailure> {
+) -> Answer<Option<ThreadStopReport>> {
     let mut reports = Vec::new();
     if let Some(write) = session.with_tables(|tables| tables.writes.remove(&thread)) {
         let kind = EventKind::SingleStep;
@@ -251,7 +245,7 @@ async fn breakpoint_report(
     session: &JavaSession,
     thread: ObjectId,
     reached: &[i64],
-) -> Result<Option<ThreadStopReport>, RequestFailure> {
+) -> Answer<Option<ThreadStopReport>> {
     let breakpoints = stop_conditions::filter_reached(session, thread, reached).await;
     let Some(first) = breakpoints.first() else { return Ok(None) };
     let kind = session.with_tables(|tables| tables.breakpoints.entries.get(first).map(|it| it.place.clone()));
@@ -267,10 +261,7 @@ async fn breakpoint_report(
 }
 
 /// An exception, unless the JDK throws and catches it itself.
-async fn exception_report(
-    session: &JavaSession,
-    reached: &ReachedEvents,
-) -> Result<Option<ThreadStopReport>, RequestFailure> {
+async fn exception_report(session: &JavaSession, reached: &ReachedEvents) -> Answer<Option<ThreadStopReport>> {
     let Some(event) = &reached.exception else { return Ok(None) };
     let thrown_in = session.vm.class(event.location.class, event.location.type_tag).await?;
     if let Some(caught) = event.catch_location {
@@ -292,11 +283,7 @@ async fn exception_report(
     }))
 }
 
-async fn exit_report(
-    session: &JavaSession,
-    thread: ObjectId,
-    exit: ReachedExit,
-) -> Result<Option<ThreadStopReport>, RequestFailure> {
+async fn exit_report(session: &JavaSession, thread: ObjectId, exit: ReachedExit) -> Answer<Option<ThreadStopReport>> {
     let ReachedExit { breakpoint, location, value } = exit;
     let class = session.vm.class(location.class, location.type_tag).await?;
     let Some(method) = session.vm.method(&class, location.method).await? else { return Ok(None) };
@@ -325,7 +312,7 @@ async fn field_report(
     session: &JavaSession,
     thread: ObjectId,
     reached: &[(i64, FieldEvent)],
-) -> Result<(Option<ThreadStopReport>, Option<PendingWrite>), RequestFailure> {
+) -> Answer<(Option<ThreadStopReport>, Option<PendingWrite>)> {
     let Some((_, event)) = reached.first() else { return Ok((None, None)) };
     let ids: Vec<i64> = reached.iter().map(|(id, _)| *id).collect();
     let breakpoints = stop_conditions::filter_reached(session, thread, &ids).await;
@@ -360,7 +347,7 @@ async fn complete_write(
     thread: ObjectId,
     mut write: PendingWrite,
     reached_before: Vec<i64>,
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     let step = EventModifier::Step { thread, by_lines: false, depth: StepDepth::Into };
     let (kind, policy) = (EventKind::SingleStep, SuspendPolicy::EventThread);
     let modifiers = vec![step, EventModifier::Count(1)];

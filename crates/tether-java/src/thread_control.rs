@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::threads::{ResumeThread, SuspendThread};
 use tether_jdwp::commands::virtual_machine::{ResumeAll, SuspendAll};
@@ -13,9 +14,8 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, oneshot};
 use tokio::time::timeout;
 
 use super::session::{JavaSession, SessionTables};
-use super::stop_conditions;
-use super::stops;
 use super::thread_suspends::{CallRefusal, StaysSuspended, SuspendCommand};
+use super::{stop_conditions, stops};
 
 /// How long a call may run.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);
@@ -86,7 +86,7 @@ pub(crate) fn watch_commands(session: &JavaSession, sent: SentCommands) {
 }
 
 /// As [`confirm_resumes`], without a limit.
-pub(crate) async fn take_replies(session: &JavaSession, sent: SentCommands) -> Result<(), RequestFailure> {
+pub(crate) async fn take_replies(session: &JavaSession, sent: SentCommands) -> Answer<()> {
     let mut confirmed = Ok(());
     for (command, sent) in sent.0 {
         let reply = match sent {
@@ -131,7 +131,7 @@ pub(crate) async fn run_call<C: JdwpCommand>(
     thread: ObjectId,
     halt: Option<u64>,
     command: &C,
-) -> Result<C::Reply, RequestFailure> {
+) -> Answer<C::Reply> {
     let own = session.own.upgrade().ok_or("the session has ended")?;
     let (sent, lowering) = {
         let mut tables = tether_base::sync::lock(&session.tables);
@@ -182,11 +182,7 @@ pub(crate) async fn run_call<C: JdwpCommand>(
 }
 
 /// Waits for the turn of an evaluation in a thread, or of what reads its frames. Errors: a call has not ended there.
-pub(crate) async fn take_turn(
-    session: &JavaSession,
-    thread: ObjectId,
-    is_evaluation: bool,
-) -> Result<ThreadTurn, RequestFailure> {
+pub(crate) async fn take_turn(session: &JavaSession, thread: ObjectId, is_evaluation: bool) -> Answer<ThreadTurn> {
     let turns = session.with_tables(|tables| Arc::<RwLock<()>>::clone(tables.turns.entry(thread).or_default()));
     let turn = async {
         match is_evaluation {

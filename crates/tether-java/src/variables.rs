@@ -1,7 +1,7 @@
 //! The variables of frames, objects, arrays and collections, page by page.
 
 use futures_util::future::try_join_all;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_dap::types::{DapVariable, VariablesArguments};
 use tether_jdwp::JdwpError;
 use tether_jdwp::commands::objects::ArrayElements;
@@ -34,10 +34,7 @@ struct PageBounds {
 }
 
 /// The variables behind a reference.
-pub(crate) async fn variables(
-    session: &JavaSession,
-    arguments: VariablesArguments,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+pub(crate) async fn variables(session: &JavaSession, arguments: VariablesArguments) -> Answer<Vec<DapVariable>> {
     let container = session.container(arguments.variables_reference)?;
     let number = |given: Option<i64>| given.and_then(|given| usize::try_from(given).ok());
     let count = number(arguments.count).filter(|count| *count > 0);
@@ -71,7 +68,7 @@ pub(crate) async fn show_variable(
     name: &str,
     value: JdwpValue,
     declared: &str,
-) -> Result<DapVariable, RequestFailure> {
+) -> Answer<DapVariable> {
     let shown = match session.vm.show_value(value, declared).await {
         Ok(shown) => shown,
         // The object may have been collected while other threads ran.
@@ -110,7 +107,7 @@ async fn show_elements(
     array: ObjectId,
     length: usize,
     page: PageBounds,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+) -> Answer<Vec<DapVariable>> {
     let count = page.count.min(length.saturating_sub(page.start));
     if count == 0 {
         return Ok(Vec::new());
@@ -122,11 +119,7 @@ async fn show_elements(
     show_entries(session, entries, page.start).await
 }
 
-async fn show_entries(
-    session: &JavaSession,
-    entries: Vec<Entry>,
-    start: usize,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+async fn show_entries(session: &JavaSession, entries: Vec<Entry>, start: usize) -> Answer<Vec<DapVariable>> {
     let shown = entries.into_iter().enumerate().map(|(at, entry)| async move {
         let Some(key) = entry.key else {
             return show_variable(session, &format!("[{}]", start.saturating_add(at)), entry.value, OBJECT).await;
@@ -147,7 +140,7 @@ async fn show_entries(
 }
 
 /// `this` and the variables that exist at the place of a frame.
-pub(crate) async fn read_locals(session: &JavaSession, spot: FrameSpot) -> Result<Vec<NamedValue>, RequestFailure> {
+pub(crate) async fn read_locals(session: &JavaSession, spot: FrameSpot) -> Answer<Vec<NamedValue>> {
     let frame = frames::read_frame(session, spot).await?;
     let mut found = Vec::new();
     if frame.method.modifiers & STATIC == 0 {
@@ -169,7 +162,7 @@ pub(crate) async fn read_locals(session: &JavaSession, spot: FrameSpot) -> Resul
     Ok(found)
 }
 
-async fn read_statics(session: &JavaSession, class: ReferenceTypeId) -> Result<Vec<NamedValue>, RequestFailure> {
+async fn read_statics(session: &JavaSession, class: ReferenceTypeId) -> Answer<Vec<NamedValue>> {
     let class = session.vm.class(class, TYPE_CLASS).await?;
     let mut fields = session.vm.fields(&class).await?.to_vec();
     fields.retain(|field| field.modifiers & STATIC != 0);

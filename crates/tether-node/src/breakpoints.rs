@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_cdp::debugger::{
     BreakpointResolved, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl, SetCallBreakpoint,
@@ -58,7 +59,7 @@ pub(crate) async fn replace_breakpoints(
     session: &Arc<NodeSession>,
     is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
     wanted: Vec<Result<WantedBreakpoint, String>>,
-) -> Result<Vec<DapBreakpoint>, RequestFailure> {
+) -> Answer<Vec<DapBreakpoint>> {
     let mut old: Vec<NodeBreakpoint> = session.with_breakpoints(|breakpoints| {
         let mut old: Vec<NodeBreakpoint> = breakpoints.entries.values().cloned().collect();
         old.retain(|entry| is_replaced(&entry.wanted.place));

@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
+use tether_backend::Answer;
 use tether_backend::completion_text::{offer_items, text_before};
-use tether_backend::request_failure::RequestFailure;
 use tether_cdp::debugger::{GetGlobalLexicalNames, GetProperties, PausedFrame};
 use tether_cdp::types::RemoteObject;
 use tether_dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
@@ -36,10 +36,7 @@ const LIST_PROPERTIES: &str = "(function(value,lower,upper,most,reads){const ite
     return JSON.stringify(items)})";
 
 /// What the text before a position may go on with.
-pub(crate) async fn completions(
-    session: &NodeSession,
-    arguments: CompletionsArguments,
-) -> Result<CompletionsResponse, RequestFailure> {
+pub(crate) async fn completions(session: &NodeSession, arguments: CompletionsArguments) -> Answer<CompletionsResponse> {
     let before = text_before(&arguments.text, arguments.line, arguments.column);
     let Some(CompletedExpression { receiver, begun }) = parse_completed(&before) else {
         return Ok(CompletionsResponse::default());
@@ -108,7 +105,7 @@ async fn list_properties(
 }
 
 /// The variables of a frame, the innermost first; the engine reads them. Errors: the isolate has ended.
-async fn list_scope_names(isolate: &Isolate, frame: &PausedFrame) -> Result<Vec<CompletionItem>, RequestFailure> {
+async fn list_scope_names(isolate: &Isolate, frame: &PausedFrame) -> Answer<Vec<CompletionItem>> {
     let mut items = Vec::new();
     for scope in frame.scope_chain.iter().filter(|scope| scope.kind != "global") {
         let Some(object_id) = scope.object.object_id.clone() else { continue };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_cdp::debugger::{
     EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,
@@ -62,7 +63,7 @@ pub(crate) async fn connect_process(
     address: &InspectorAddress,
     events: &IsolateEvents,
     tasks: &SessionTasks,
-) -> Result<Arc<Isolate>, RequestFailure> {
+) -> Answer<Arc<Isolate>> {
     let connection = events.open();
     // Weak: the connection has a handle to the client, which has this handler.
     let events = Arc::downgrade(&connection);
@@ -112,7 +113,7 @@ pub(crate) async fn connect_process(
     }
 }
 
-async fn prepare_process(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn prepare_process(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     prepare_isolate(session, isolate).await?;
     if !isolate.is_web() {
         isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
@@ -137,7 +138,7 @@ pub(crate) fn add_child(session: &Arc<NodeSession>, child: StartedChild, tasks: 
     })
 }
 
-async fn connect_child(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn connect_child(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     let prepared = match isolate.host {
         IsolateHost::ServiceWorker => Ok(()),
         _ => prepare_isolate(session, isolate).await,
@@ -173,7 +174,7 @@ fn child_name(session: &NodeSession, child: &StartedChild) -> String {
 
 /// What the engine has to know before the first line runs. All is sent before the first answer: a service worker answers
 /// once it runs.
-async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     let exceptions = session.exception_state();
     let report = AddBinding { name: session.binding.clone().into() };
     let (debugger, depth, exceptions, internals, before_script, binding, host, ()) = tokio::join!(
@@ -191,7 +192,7 @@ async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(),
     internals.and(host)
 }
 
-async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     if session.skip.skips_internals() {
         isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
     }
@@ -199,13 +200,13 @@ async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Result<(), 
 }
 
 /// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
-pub(crate) async fn follow_console(isolate: &Isolate) -> Result<(), RequestFailure> {
+pub(crate) async fn follow_console(isolate: &Isolate) -> Answer<()> {
     isolate.call(&EnableRuntime {}).await?;
     Ok(())
 }
 
 /// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
-async fn start_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn start_isolate(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     if !session.with_settings(|settings| settings.is_configured) {
         return Ok(());
     }
@@ -229,7 +230,7 @@ async fn start_isolate(session: &NodeSession, isolate: &Isolate) -> Result<(), R
 pub(crate) fn request_start(
     session: &Arc<NodeSession>,
     isolate: &Arc<Isolate>,
-) -> impl Future<Output = Option<Result<(), RequestFailure>>> + use<> {
+) -> impl Future<Output = Option<Answer<()>>> + use<> {
     let (session, own) = (Arc::clone(session), Arc::clone(isolate));
     isolate.lane.request(async move { start_isolate(&session, &own).await })
 }
@@ -259,7 +260,7 @@ pub(crate) async fn report_thread(session: &NodeSession, reason: &str, thread_id
     let _ = session.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
 }
 
-async fn prepare_host(isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn prepare_host(isolate: &Isolate) -> Answer<()> {
     if !isolate.is_web() {
         // A worker that waited for us could not be told that we leave: its parent joins it, and passes nothing on.
         if isolate.is_main() {

@@ -2,6 +2,7 @@
 //!
 //! Only writes are watched, and only those of properties: an accessor in their place sees them.
 
+use tether_backend::Answer;
 use tether_backend::hit_condition::HitCondition;
 use tether_backend::request_failure::RequestFailure;
 use tether_cdp::debugger::CallFunction;
@@ -9,11 +10,10 @@ use tether_dap::types::{DapBreakpoint, DataBreakpoint, DataBreakpointInfoArgumen
 
 use super::completed_expression::parse_completed;
 use super::data_breakpoint_table::{NodeDataBreakpoint, WatchedProperty};
-use super::evaluation;
 use super::isolate::Isolate;
-use super::property_watches;
 use super::session::{ContainerKind, NodeSession};
 use super::variables::STOP_OBJECTS;
+use super::{evaluation, property_watches};
 
 /// The only access that is watched.
 const ACCESS: &str = "write";
@@ -33,10 +33,7 @@ pub(crate) async fn data_breakpoint_info(
     }
 }
 
-async fn find_watchable(
-    session: &NodeSession,
-    arguments: &DataBreakpointInfoArguments,
-) -> Result<WatchedProperty, RequestFailure> {
+async fn find_watchable(session: &NodeSession, arguments: &DataBreakpointInfoArguments) -> Answer<WatchedProperty> {
     let name = arguments.name.trim();
     let parsed = parse_completed(name).filter(|it| !it.begun.is_empty());
     let (isolate, object_id, property) = match arguments.variables_reference.filter(|reference| *reference > 0) {
@@ -62,7 +59,7 @@ async fn find_watchable(
 }
 
 /// Errors: an accessor could not see all writes.
-async fn verify_watchable(isolate: &Isolate, object_id: &str, name: &str) -> Result<(), RequestFailure> {
+async fn verify_watchable(isolate: &Isolate, object_id: &str, name: &str) -> Answer<()> {
     let call = CallFunction {
         object_id: object_id.to_owned(),
         function_declaration: "function(){return this}",
@@ -100,10 +97,7 @@ pub(crate) async fn set_data_breakpoints(session: &NodeSession, wanted: Vec<Data
     bound
 }
 
-async fn install_data_breakpoint(
-    session: &NodeSession,
-    wanted: DataBreakpoint,
-) -> Result<NodeDataBreakpoint, RequestFailure> {
+async fn install_data_breakpoint(session: &NodeSession, wanted: DataBreakpoint) -> Answer<NodeDataBreakpoint> {
     let property = WatchedProperty::parse(&session.binding, &wanted.data_id).ok_or("it is gone: watch it again")?;
     if wanted.access_type.as_deref().is_some_and(|access| access != ACCESS) {
         return Err("only writes are watched".into());

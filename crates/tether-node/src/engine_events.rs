@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::CdpEvent;
 use tether_cdp::debugger::{BreakpointResolved, ParsedScript, PausedEvent, ScriptPosition, SetBlackboxedRanges};
 use tether_cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
@@ -10,21 +10,13 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{ContinuedEvent, LoadedSourceEvent};
 
 use super::breakpoint_code::ProgramReport;
-use super::breakpoints;
-use super::frames;
 use super::isolate::Isolate;
-use super::map_loading;
-use super::release;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
-use super::stops;
+use super::{breakpoints, frames, map_loading, release, stops};
 
 /// Handles what the inspector of an isolate has sent.
-pub(crate) async fn handle_engine_event(
-    session: &NodeSession,
-    isolate: &Arc<Isolate>,
-    event: CdpEvent,
-) -> Result<(), RequestFailure> {
+pub(crate) async fn handle_engine_event(session: &NodeSession, isolate: &Arc<Isolate>, event: CdpEvent) -> Answer<()> {
     match event.method.as_str() {
         "Debugger.scriptParsed" => {
             let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
@@ -97,11 +89,7 @@ async fn print_console(session: &NodeSession, called: &ConsoleApiCalled) {
     session.print(category, &format!("{}\n", words.join(" "))).await;
 }
 
-async fn handle_parsed(
-    session: &NodeSession,
-    isolate: &Isolate,
-    script: &Arc<LoadedScript>,
-) -> Result<(), RequestFailure> {
+async fn handle_parsed(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) -> Answer<()> {
     if script.path.is_some() && !session.is_hook(script) {
         let loaded =
             LoadedSourceEvent { reason: "new".to_owned(), source: frames::script_source(session, isolate.id, script) };

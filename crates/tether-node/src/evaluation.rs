@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_cdp::CdpError;
 use tether_cdp::debugger::{EvaluateInGlobalScope, EvaluateOnCallFrame, PausedFrame};
@@ -16,8 +17,7 @@ use super::frames::first_paused;
 use super::isolate::Isolate;
 use super::session::NodeSession;
 use super::value_text::{type_name, value_text};
-use super::variables;
-use super::variables::STOP_OBJECTS;
+use super::variables::{self, STOP_OBJECTS};
 
 /// After this, the engine terminates an evaluation: before clients have given it up.
 const EVALUATION_TIMEOUT: Duration = Duration::from_secs(8);
@@ -25,10 +25,7 @@ const EVALUATION_TIMEOUT: Duration = Duration::from_secs(8);
 const RESULT_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
-pub(crate) async fn evaluate(
-    session: &NodeSession,
-    arguments: EvaluateArguments,
-) -> Result<EvaluateResponse, RequestFailure> {
+pub(crate) async fn evaluate(session: &NodeSession, arguments: EvaluateArguments) -> Answer<EvaluateResponse> {
     let (isolate, frame) = find_place(session, arguments.frame_id)?;
     let is_hover = arguments.context.as_deref() == Some("hover");
     let result = run_expression(session, &isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
@@ -48,7 +45,7 @@ pub(crate) async fn set_expression(
     expression: &str,
     value: &str,
     frame_id: Option<i64>,
-) -> Result<SetVariableResponse, RequestFailure> {
+) -> Answer<SetVariableResponse> {
     let (isolate, frame) = find_place(session, frame_id)?;
     let assignment = format!("{expression} = (\n{value}\n)");
     let set = run_expression(session, &isolate, frame.as_ref(), &assignment, false).await?;
@@ -57,10 +54,7 @@ pub(crate) async fn set_expression(
 
 /// The isolate and the frame that a request names; without a frame, the first isolate that has stopped. Errors: the frame
 /// is gone, or waits for an asynchronous call.
-pub(crate) fn find_place(
-    session: &NodeSession,
-    frame_id: Option<i64>,
-) -> Result<(Arc<Isolate>, Option<PausedFrame>), RequestFailure> {
+pub(crate) fn find_place(session: &NodeSession, frame_id: Option<i64>) -> Answer<(Arc<Isolate>, Option<PausedFrame>)> {
     match frame_id {
         Some(id) => {
             let (isolate, pause, frame) = session.find_frame(id)?;
@@ -78,7 +72,7 @@ pub(crate) async fn evaluate_value(
     isolate: &Isolate,
     frame: Option<&PausedFrame>,
     expression: &str,
-) -> Result<RemoteObject, RequestFailure> {
+) -> Answer<RemoteObject> {
     run_expression(session, isolate, frame, expression, false).await
 }
 
@@ -88,7 +82,7 @@ pub(crate) async fn evaluate_without_effect(
     isolate: &Isolate,
     frame: Option<&PausedFrame>,
     expression: &str,
-) -> Result<RemoteObject, RequestFailure> {
+) -> Answer<RemoteObject> {
     run_expression(session, isolate, frame, expression, true).await
 }
 
@@ -98,7 +92,7 @@ async fn run_expression(
     frame: Option<&PausedFrame>,
     expression: &str,
     throw_on_side_effect: bool,
-) -> Result<RemoteObject, RequestFailure> {
+) -> Answer<RemoteObject> {
     let object_group = STOP_OBJECTS.to_owned();
     // `{a: 1}` is meant as an object.
     let text = expression.trim();
@@ -133,7 +127,7 @@ async fn run_expression(
 }
 
 /// What a thread has stopped at. Errors: it has not stopped at an exception.
-pub(crate) fn exception_info(session: &NodeSession, thread_id: i64) -> Result<ExceptionInfoResponse, RequestFailure> {
+pub(crate) fn exception_info(session: &NodeSession, thread_id: i64) -> Answer<ExceptionInfoResponse> {
     let pause = session.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
     let pause = pause.ok_or("the thread has not stopped at an exception")?;
     let data = pause.event.data.clone().unwrap_or_default();
@@ -158,7 +152,7 @@ pub(crate) fn exception_info(session: &NodeSession, thread_id: i64) -> Result<Ex
     })
 }
 
-fn read_result(called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, RequestFailure> {
+fn read_result(called: Result<EvaluateResult, CdpError>) -> Answer<RemoteObject> {
     let too_long = || {
         let within = humantime::format_duration(EVALUATION_TIMEOUT);
         RequestFailure(format!("it has not ended within {within}, and was terminated"))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::debugger::{GetScriptSource, PausedScope};
 use tether_cdp::types::StackTrace;
 use tether_dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
@@ -35,10 +35,7 @@ pub(crate) fn list_threads(session: &NodeSession) -> Vec<DapThread> {
 }
 
 /// The frames of a thread that has stopped, and those that wait for it. Errors: it has not stopped.
-pub(crate) async fn stack_trace(
-    session: &NodeSession,
-    arguments: StackTraceArguments,
-) -> Result<StackTraceResponse, RequestFailure> {
+pub(crate) async fn stack_trace(session: &NodeSession, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {
     let isolate = session.isolate(arguments.thread_id)?;
     let pause = isolate.pause().ok_or("notStopped")?;
     let frames = all_frames(&pause);
@@ -130,7 +127,7 @@ fn unnamed_source(session: &NodeSession, isolate: i64, script: &str) -> DapSourc
 }
 
 /// The text of a source without a file.
-pub(crate) async fn source_text(session: &NodeSession, reference: i64) -> Result<String, RequestFailure> {
+pub(crate) async fn source_text(session: &NodeSession, reference: i64) -> Answer<String> {
     match session.source_origin(reference)? {
         SourceOrigin::Script { isolate, script } => {
             let isolate = session.isolate(isolate)?;
@@ -145,7 +142,7 @@ pub(crate) async fn source_text(session: &NodeSession, reference: i64) -> Result
 }
 
 /// The scopes of a frame, the innermost first.
-pub(crate) fn scopes(session: &NodeSession, frame_id: i64) -> Result<Vec<DapScope>, RequestFailure> {
+pub(crate) fn scopes(session: &NodeSession, frame_id: i64) -> Answer<Vec<DapScope>> {
     let (isolate, pause, frame) = session.find_frame(frame_id)?;
     let Some(at) = frame.depth.and_then(|depth| pause.event.call_frames.get(depth)) else { return Ok(Vec::new()) };
     let scopes = at.scope_chain.iter().enumerate().filter_map(|(place, scope)| {

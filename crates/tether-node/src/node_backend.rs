@@ -17,23 +17,18 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attach_target::{attach_error, find_target};
-use super::connection;
-use super::connection::{InspectorAddress, process_name};
-use super::engine_events;
-use super::frames;
+use super::connection::{self, InspectorAddress, process_name};
 use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
 use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
 use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
-use super::module_announcements;
-use super::module_announcements::announcing_script;
+use super::module_announcements::{self, announcing_script};
 use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
-use super::release;
-use super::release::Leaving;
+use super::release::{self, Leaving};
 use super::requests::{capabilities, is_concurrent};
-use super::resume;
 use super::session::NodeSession;
+use super::{engine_events, frames, resume};
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {

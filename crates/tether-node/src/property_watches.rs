@@ -3,7 +3,7 @@
 //!
 //! Does not depend on which breakpoints there are.
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::debugger::{CallArgument, CallFunction, EvaluateInGlobalScope, PropertyDescriptor};
 use tether_cdp::types::RemoteObject;
 
@@ -22,24 +22,14 @@ const REMOVE: &str = "function(id){this.remove(id)}";
 const READ: &str = "function(object,name){return this.read(object,name)}";
 
 /// The number by which a property can be watched. Errors: it cannot.
-pub(crate) async fn add_watch(
-    session: &NodeSession,
-    isolate: &Isolate,
-    object_id: String,
-    name: &str,
-) -> Result<i64, RequestFailure> {
+pub(crate) async fn add_watch(session: &NodeSession, isolate: &Isolate, object_id: String, name: &str) -> Answer<i64> {
     let added = call_watch_script(session, isolate, ADD, property_arguments(object_id, name)).await?;
     let value = added.value.unwrap_or_default();
     value.as_i64().ok_or_else(|| refusal_text(value.as_str().unwrap_or_default(), name).into())
 }
 
 /// Watches a property from now on. Errors: it has been redefined since, or its object refuses it.
-pub(crate) async fn install_watch(
-    session: &NodeSession,
-    isolate: &Isolate,
-    watch: i64,
-    name: &str,
-) -> Result<(), RequestFailure> {
+pub(crate) async fn install_watch(session: &NodeSession, isolate: &Isolate, watch: i64, name: &str) -> Answer<()> {
     let installed = call_watch_script(session, isolate, INSTALL, vec![CallArgument::from_value(watch)]).await?;
     match installed.value.as_ref().and_then(|value| value.as_str()) {
         Some("") => Ok(()),
@@ -81,7 +71,7 @@ async fn call_watch_script(
     isolate: &Isolate,
     function_declaration: &'static str,
     arguments: Vec<CallArgument>,
-) -> Result<RemoteObject, RequestFailure> {
+) -> Answer<RemoteObject> {
     let known = session.with_data_breakpoints(|table| table.scripts.get(&isolate.id).cloned());
     let object_id = match known {
         Some(object_id) => object_id,
@@ -96,7 +86,7 @@ async fn call_watch_script(
     }
 }
 
-async fn load_watch_script(session: &NodeSession, isolate: &Isolate) -> Result<String, RequestFailure> {
+async fn load_watch_script(session: &NodeSession, isolate: &Isolate) -> Answer<String> {
     let expression = SCRIPT.replace(ACCESSOR, &session.binding);
     let object_group = WATCH_OBJECTS.to_owned();
     let evaluate = EvaluateInGlobalScope { expression, object_group, ..EvaluateInGlobalScope::default() };

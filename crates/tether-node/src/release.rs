@@ -14,10 +14,9 @@ use tether_cdp::debugger::{
 use tether_cdp::types::{ClosePage, DisableDebugger};
 use tokio::time::timeout;
 
-use super::data_breakpoints;
 use super::isolate::Isolate;
-use super::module_announcements;
 use super::session::NodeSession;
+use super::{data_breakpoints, module_announcements};
 
 /// How long all processes may take to undo what we have changed in them, or to end.
 const UNDO_TIMEOUT: Duration = Duration::from_millis(300);

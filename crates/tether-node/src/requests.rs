@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tether_backend::hit_condition::HitCondition;
-use tether_backend::request_failure::RequestFailure;
 use tether_backend::requests::{answer_request, exception_filter};
 use tether_backend::{Answer, DapRequests, DapStep};
 use tether_cdp::CdpError;
@@ -22,17 +21,10 @@ use tether_dap::types::{
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
-use super::breakpoints;
-use super::completions;
-use super::connection;
-use super::data_breakpoints;
-use super::evaluation;
-use super::frames;
 use super::isolate::StepKind;
 use super::lane::wait_for_all;
-use super::resume;
 use super::session::NodeSession;
-use super::variables;
+use super::{breakpoints, completions, connection, data_breakpoints, evaluation, frames, resume, variables};
 
 /// Requests that may take as long as code of the program does, and whose order does not matter: they delay no others.
 const CONCURRENT: [&str; 7] =
@@ -254,7 +246,7 @@ impl NodeSession {
     }
 
     /// Stops at the first line of the program.
-    pub(crate) async fn stop_at_entry(self: &Arc<NodeSession>, program: &Path) -> Result<(), RequestFailure> {
+    pub(crate) async fn stop_at_entry(self: &Arc<NodeSession>, program: &Path) -> Answer<()> {
         let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let place = NodeBreakpointPlace::Entry(file);
         let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::CdpError;
 use tether_cdp::debugger::{
     PauseScript, RemoveBreakpoint, RestartCallFrame, ResumeScript, SetScriptBreakpoint, StepInto, StepOut, StepOver,
@@ -47,7 +47,7 @@ async fn release_objects(isolate: &Isolate) {
 }
 
 /// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
-pub(crate) async fn continue_thread(session: &NodeSession, thread_id: i64) -> Result<bool, RequestFailure> {
+pub(crate) async fn continue_thread(session: &NodeSession, thread_id: i64) -> Answer<bool> {
     let isolate = leave_pause(session, thread_id, RequestedMove::Run)?;
     let resume = async {
         restore_speed(&isolate).await;
@@ -58,7 +58,7 @@ pub(crate) async fn continue_thread(session: &NodeSession, thread_id: i64) -> Re
 }
 
 /// Steps a thread that has stopped. Errors: it has not.
-pub(crate) async fn step(session: &NodeSession, thread_id: i64, kind: StepKind) -> Result<(), RequestFailure> {
+pub(crate) async fn step(session: &NodeSession, thread_id: i64, kind: StepKind) -> Answer<()> {
     let is_in_setter = session.isolate(thread_id)?.pause().is_some_and(|pause| pause.is_watched_write());
     let isolate = leave_pause(session, thread_id, RequestedMove::Step(kind))?;
     let step = async {
@@ -72,7 +72,7 @@ pub(crate) async fn step(session: &NodeSession, thread_id: i64, kind: StepKind) 
 }
 
 /// Sends a step to the engine.
-pub(crate) async fn send_step(isolate: &Isolate, kind: StepKind) -> Result<(), RequestFailure> {
+pub(crate) async fn send_step(isolate: &Isolate, kind: StepKind) -> Answer<()> {
     match kind {
         StepKind::Into => isolate.call(&StepInto {}).await?,
         StepKind::Over => isolate.call(&StepOver {}).await?,
@@ -82,7 +82,7 @@ pub(crate) async fn send_step(isolate: &Isolate, kind: StepKind) -> Result<(), R
 }
 
 /// Pauses a thread as soon as it runs code; it may wait for an event.
-pub(crate) async fn pause(session: &NodeSession, thread_id: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn pause(session: &NodeSession, thread_id: i64) -> Answer<()> {
     let isolate = session.isolate(thread_id)?;
     if isolate.pause().is_none() {
         isolate.with_state(|state| state.requested = RequestedMove::Pause);
@@ -117,7 +117,7 @@ pub(crate) async fn repeat_pauses(session: &NodeSession) {
 }
 
 /// Runs a frame anew from its beginning.
-pub(crate) async fn restart_frame(session: &NodeSession, frame_id: i64) -> Result<(), RequestFailure> {
+pub(crate) async fn restart_frame(session: &NodeSession, frame_id: i64) -> Answer<()> {
     let (isolate, pause, frame) = session.find_frame(frame_id)?;
     let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth));
     let at = at.ok_or("a frame that waits for an asynchronous call cannot be restarted")?;
@@ -128,11 +128,7 @@ pub(crate) async fn restart_frame(session: &NodeSession, frame_id: i64) -> Resul
 }
 
 /// What is known of a pause is forgotten before the isolate runs.
-fn leave_pause(
-    session: &NodeSession,
-    thread_id: i64,
-    requested: RequestedMove,
-) -> Result<Arc<Isolate>, RequestFailure> {
+fn leave_pause(session: &NodeSession, thread_id: i64, requested: RequestedMove) -> Answer<Arc<Isolate>> {
     let isolate = session.isolate(thread_id)?;
     let was_paused = isolate.with_state(|state| {
         let left = state.pause.take();

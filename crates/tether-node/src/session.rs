@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::display_text::break_links;
 use tether_base::sync::lock;
@@ -192,7 +193,7 @@ impl NodeSession {
     }
 
     /// The isolate that is that thread of DAP. Errors: there is none.
-    pub(crate) fn isolate(&self, id: i64) -> Result<Arc<Isolate>, RequestFailure> {
+    pub(crate) fn isolate(&self, id: i64) -> Answer<Arc<Isolate>> {
         lock(&self.isolates).get(&id).cloned().ok_or_else(|| RequestFailure(format!("there is no thread {id}")))
     }
 
@@ -210,7 +211,7 @@ impl NodeSession {
     }
 
     /// The frame with that id, with its pause. Errors: its thread has run since.
-    pub(crate) fn find_frame(&self, id: i64) -> Result<(Arc<Isolate>, Arc<IsolatePause>, NodeFrame), RequestFailure> {
+    pub(crate) fn find_frame(&self, id: i64) -> Answer<(Arc<Isolate>, Arc<IsolatePause>, NodeFrame)> {
         let gone = || RequestFailure(format!("there is no frame {id}: its thread has run since"));
         let frame = lock(&self.values).frames.get(&id).copied().ok_or_else(gone)?;
         let isolate = self.isolate(frame.isolate)?;
@@ -230,7 +231,7 @@ impl NodeSession {
     }
 
     /// What a reference stands for. Errors: its thread has run since.
-    pub(crate) fn container(&self, reference: i64) -> Result<NodeContainer, RequestFailure> {
+    pub(crate) fn container(&self, reference: i64) -> Answer<NodeContainer> {
         let found = lock(&self.values).containers.get(&reference).cloned();
         found.ok_or_else(|| RequestFailure(format!("there is no value {reference}: the program has run since")))
     }
@@ -254,7 +255,7 @@ impl NodeSession {
     }
 
     /// Where the text of a source comes from.
-    pub(crate) fn source_origin(&self, reference: i64) -> Result<SourceOrigin, RequestFailure> {
+    pub(crate) fn source_origin(&self, reference: i64) -> Answer<SourceOrigin> {
         let place = usize::try_from(reference.saturating_sub(1)).ok();
         let found = place.and_then(|place| lock(&self.values).sources.get(place).cloned());
         found.ok_or_else(|| RequestFailure(format!("there is no source {reference}")))

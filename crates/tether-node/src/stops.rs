@@ -7,18 +7,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::debugger::{PausedEvent, RemoveBreakpoint, ResumeScript};
 use tether_dap::types::StoppedEvent;
 
 use super::breakpoint_table::NodeBreakpointPlace;
-use super::breakpoints;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
-use super::map_loading;
-use super::resume;
-use super::resume::restore_speed;
+use super::resume::{self, restore_speed};
 use super::session::NodeSession;
-use super::watch_stops;
+use super::{breakpoints, map_loading, watch_stops};
 
 /// Of so many frames of a pause the source maps are read at once; of the others when they are shown.
 const MAX_MAPPED_FRAMES: usize = 20;
@@ -46,7 +43,7 @@ struct StopReport {
 }
 
 /// The isolate runs on as it did before a pause that was for us.
-async fn leave_preparation(isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn leave_preparation(isolate: &Isolate) -> Answer<()> {
     match isolate.with_state(|state| state.requested) {
         RequestedMove::Step(StepKind::Into) | RequestedMove::Pause => resume::send_step(isolate, StepKind::Into).await,
         // Back to where the script is loaded from.
@@ -59,11 +56,7 @@ async fn leave_preparation(isolate: &Isolate) -> Result<(), RequestFailure> {
 }
 
 /// Stops, goes on with a step, or lets the isolate run: the engine has paused.
-pub(crate) async fn handle_paused(
-    session: &NodeSession,
-    isolate: &Arc<Isolate>,
-    event: PausedEvent,
-) -> Result<(), RequestFailure> {
+pub(crate) async fn handle_paused(session: &NodeSession, isolate: &Arc<Isolate>, event: PausedEvent) -> Answer<()> {
     if event.reason == "instrumentation" || event.hit_breakpoints.iter().any(|id| is_instrumentation(id)) {
         let script = event.data.as_ref().and_then(|data| data["scriptId"].as_str());
         if let Some(script) = script.and_then(|id| session.script(isolate.id, id)) {
@@ -116,11 +109,7 @@ async fn send_stopped(session: &NodeSession, isolate: &Isolate, report: StopRepo
     let _ = session.dap.send_event(&stopped).await;
 }
 
-async fn find_report(
-    session: &NodeSession,
-    isolate: &Arc<Isolate>,
-    event: &PausedEvent,
-) -> Result<PauseOutcome, RequestFailure> {
+async fn find_report(session: &NodeSession, isolate: &Arc<Isolate>, event: &PausedEvent) -> Answer<PauseOutcome> {
     if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
         let is_requested = isolate.with_state(|state| state.requested) == RequestedMove::Pause;
         let pause = || is_requested.then(|| StopReport { reason: "pause", ..StopReport::default() });
@@ -225,7 +214,7 @@ fn original_line(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) 
 }
 
 /// Steps once more, unless it has often enough.
-async fn step_on(isolate: &Isolate, kind: StepKind) -> Result<bool, RequestFailure> {
+async fn step_on(isolate: &Isolate, kind: StepKind) -> Answer<bool> {
     let steps = isolate.with_state(|state| {
         state.steps_without_source = state.steps_without_source.saturating_add(1);
         state.steps_without_source

@@ -1,7 +1,7 @@
 //! The variables of scopes and the properties of objects, page by page. Getters run only when they are opened.
 
 use futures_util::future::join_all;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::debugger::{
     CallArgument, CallFunction, GetProperties, GetPropertiesResult, PausedFrame, PropertyDescriptor, SetVariableValue,
 };
@@ -9,10 +9,9 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{DapVariable, SetVariableArguments, SetVariableResponse, VariablesArguments};
 use tokio::try_join;
 
-use super::evaluation;
-use super::property_watches;
 use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
+use super::{evaluation, property_watches};
 
 /// The group of the objects that a stop shows.
 pub(crate) const STOP_OBJECTS: &str = "tether-stop";
@@ -43,10 +42,7 @@ const READ_PROPERTY: &str = "function(name){return this[name]}";
 const WRITE_PROPERTY: &str = "function(name,value){this[name]=value;return this[name]}";
 
 /// What a reference contains.
-pub(crate) async fn variables(
-    session: &NodeSession,
-    arguments: VariablesArguments,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+pub(crate) async fn variables(session: &NodeSession, arguments: VariablesArguments) -> Answer<Vec<DapVariable>> {
     let container = session.container(arguments.variables_reference)?;
     let start = arguments.start.unwrap_or(0).max(0);
     let count = arguments.count.filter(|count| *count > 0).unwrap_or(MAX_PAGE).min(MAX_PAGE);
@@ -79,11 +75,7 @@ pub(crate) async fn variables(
 }
 
 /// `this` and the value that is returned are not in the scope, and belong to the first one of a frame.
-async fn frame_values(
-    session: &NodeSession,
-    frame: NodeFrame,
-    scope: usize,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+async fn frame_values(session: &NodeSession, frame: NodeFrame, scope: usize) -> Answer<Vec<DapVariable>> {
     let Some(mut at) = call_frame(session, frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
     add_previews(session, frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
     let returned = at.return_value.map(|value| variable(session, frame.isolate, "(return value)".to_owned(), &value));
@@ -101,7 +93,7 @@ async fn scope_values(
     scope: usize,
     start: i64,
     count: i64,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+) -> Answer<Vec<DapVariable>> {
     let frame = call_frame(session, frame);
     let kind = frame.as_ref().and_then(|at| at.scope_chain.get(scope)).map(|scope| scope.kind.as_str());
     if start > 0 || !kind.is_some_and(|kind| SMALL_SCOPES.contains(&kind)) {
@@ -125,7 +117,7 @@ async fn read_properties(
     container: &NodeContainer,
     start: i64,
     count: i64,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+) -> Answer<Vec<DapVariable>> {
     let size = call_count(session, container, COUNT_KEYS).await.unwrap_or(0);
     if size <= count && start == 0 {
         let properties = get_properties(session, container, &container.object_id, false).await?;
@@ -149,7 +141,7 @@ async fn read_elements(
     container: &NodeContainer,
     start: i64,
     count: i64,
-) -> Result<Vec<DapVariable>, RequestFailure> {
+) -> Answer<Vec<DapVariable>> {
     let function = match container.kind {
         ContainerKind::MapEntries(_) => PAGE_MAP,
         ContainerKind::SetEntries(_) => PAGE_SET,
@@ -170,7 +162,7 @@ async fn read_elements(
 }
 
 /// The properties of an array, a map or a set beside its elements.
-async fn read_named(session: &NodeSession, container: &NodeContainer) -> Result<Vec<DapVariable>, RequestFailure> {
+async fn read_named(session: &NodeSession, container: &NodeContainer) -> Answer<Vec<DapVariable>> {
     if !matches!(container.kind, ContainerKind::Elements) {
         // Whatever is asked of a map itself, the engine adds all its entries.
         let name = "size".to_owned();
@@ -189,7 +181,7 @@ async fn get_properties(
     container: &NodeContainer,
     object_id: &str,
     non_indexed_properties_only: bool,
-) -> Result<GetPropertiesResult, RequestFailure> {
+) -> Answer<GetPropertiesResult> {
     let (object_id, own_properties) = (object_id.to_owned(), true);
     let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
     let mut found = session.isolate(container.isolate)?.call(&get).await?;
@@ -307,7 +299,7 @@ async fn call_function(
     container: &NodeContainer,
     function_declaration: &'static str,
     arguments: Vec<CallArgument>,
-) -> Result<RemoteObject, RequestFailure> {
+) -> Answer<RemoteObject> {
     let call = CallFunction {
         object_id: container.object_id.clone(),
         function_declaration,
@@ -327,7 +319,7 @@ async fn call_count(
     session: &NodeSession,
     container: &NodeContainer,
     function_declaration: &'static str,
-) -> Result<i64, RequestFailure> {
+) -> Answer<i64> {
     let call = CallFunction {
         object_id: container.object_id.clone(),
         function_declaration,
@@ -342,7 +334,7 @@ async fn call_count(
 pub(crate) async fn set_variable(
     session: &NodeSession,
     arguments: SetVariableArguments,
-) -> Result<SetVariableResponse, RequestFailure> {
+) -> Answer<SetVariableResponse> {
     let container = session.container(arguments.variables_reference)?;
     let isolate = session.isolate(container.isolate)?;
     let frame = match &container.kind {

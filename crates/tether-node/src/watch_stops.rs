@@ -3,18 +3,16 @@
 //! The setter is the innermost frame, and is not shown. A step first leaves it, which ends at the statement after the one
 //! that has written.
 
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_cdp::debugger::{PausedEvent, PausedFrame, ResumeScript};
 use tether_dap::types::{DataChange, StoppedEvent};
 
-use super::breakpoints;
 use super::data_breakpoint_table::NodeDataBreakpoint;
-use super::evaluation;
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::property_watches::pause_line;
-use super::resume;
 use super::session::NodeSession;
 use super::value_text::value_text;
+use super::{breakpoints, evaluation, resume};
 
 /// The reason of a pause in a setter; the engine has no such reason.
 const WATCHED_WRITE: &str = "watchedWrite";
@@ -24,7 +22,7 @@ pub(crate) async fn handle_watch_pause(
     session: &NodeSession,
     isolate: &Isolate,
     event: PausedEvent,
-) -> Result<Option<PausedEvent>, RequestFailure> {
+) -> Answer<Option<PausedEvent>> {
     let is_leaving = session.with_data_breakpoints(|table| table.leaving_setters.remove(&isolate.id));
     let is_out = isolate.with_state(|state| state.requested) == RequestedMove::Step(StepKind::Out);
     let is_exception = matches!(event.reason.as_str(), "exception" | "promiseRejection");
@@ -50,7 +48,7 @@ async fn handle_write(
     isolate: &Isolate,
     mut event: PausedEvent,
     setter: &PausedFrame,
-) -> Result<(), RequestFailure> {
+) -> Answer<()> {
     let writer = event.call_frames.get(1).unwrap_or(setter).clone();
     let stopping = count_writes(session, isolate, setter, &writer).await;
     let Some(name) = stopping.first().map(|entry| entry.property.name.clone()) else {
@@ -146,7 +144,7 @@ async fn setter_value(
 }
 
 /// The write stops nothing: the isolate goes on as it did.
-async fn pass_write(session: &NodeSession, isolate: &Isolate) -> Result<(), RequestFailure> {
+async fn pass_write(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     match isolate.with_state(|state| state.requested) {
         RequestedMove::Step(kind) => step_from_setter(session, isolate, kind).await,
         RequestedMove::Pause => step_from_setter(session, isolate, StepKind::Over).await,
@@ -158,11 +156,7 @@ async fn pass_write(session: &NodeSession, isolate: &Isolate) -> Result<(), Requ
 }
 
 /// Steps from a setter as if it were not there.
-pub(crate) async fn step_from_setter(
-    session: &NodeSession,
-    isolate: &Isolate,
-    kind: StepKind,
-) -> Result<(), RequestFailure> {
+pub(crate) async fn step_from_setter(session: &NodeSession, isolate: &Isolate, kind: StepKind) -> Answer<()> {
     if kind == StepKind::Out {
         session.with_data_breakpoints(|table| table.leaving_setters.insert(isolate.id));
     }

@@ -1,16 +1,15 @@
 //! New arrays: those of arrays are created one by one, so that their number has a limit.
 
 use futures_util::future::BoxFuture;
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_jdwp::commands::class_types::NewArray;
 use tether_jdwp::values::JdwpValue;
 
 use super::arithmetic::promote;
-use super::conversion;
 use super::evaluator::Evaluator;
 use super::operand::Operand;
-use super::operations;
 use super::syntax::JavaExpression;
+use super::{conversion, operations};
 use crate::signatures::{class_signature, type_name};
 
 /// How many elements a new array and those inside it may have.
@@ -26,7 +25,7 @@ pub(crate) async fn evaluate_new_array(
     dimensions: usize,
     lengths: &[JavaExpression],
     elements: Option<&[JavaExpression]>,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     if dimensions > MAX_DIMENSIONS || lengths.len() > MAX_LENGTHS {
         return Err(format!("an array of an expression may have {MAX_LENGTHS} lengths").into());
     }
@@ -66,7 +65,7 @@ fn create_nested_arrays<'b>(
     evaluator: &'b mut Evaluator<'_>,
     signature: &'b str,
     counts: &'b [usize],
-) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
+) -> BoxFuture<'b, Answer<JdwpValue>> {
     Box::pin(async move {
         let class = evaluator.require_array_class(signature).await?;
         let (count, inner) = counts.split_first().ok_or("an array needs a length")?;

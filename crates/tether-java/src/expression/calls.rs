@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::JdwpCommand;
 use tether_jdwp::commands::class_types::{
@@ -34,7 +35,7 @@ impl Evaluator<'_> {
         class: &Arc<JavaClass>,
         name: &str,
         arguments: Vec<Operand>,
-    ) -> Result<Operand, RequestFailure> {
+    ) -> Answer<Operand> {
         let vm = &self.session.vm;
         let mut candidates = find_candidates(vm, class, name).await?;
         if matches!(receiver, CallReceiver::Class) {
@@ -69,7 +70,7 @@ impl Evaluator<'_> {
         &mut self,
         class: &Arc<JavaClass>,
         mut arguments: Vec<Operand>,
-    ) -> Result<Operand, RequestFailure> {
+    ) -> Answer<Operand> {
         let vm = &self.session.vm;
         let candidates = find_candidates(vm, class, "<init>").await?;
         let types = self.argument_types(&arguments).await?;
@@ -96,7 +97,7 @@ impl Evaluator<'_> {
     }
 
     /// Runs code of the program. The events of its thread stop nothing meanwhile.
-    pub(crate) async fn invoke<C: JdwpCommand>(&mut self, command: &C) -> Result<C::Reply, RequestFailure> {
+    pub(crate) async fn invoke<C: JdwpCommand>(&mut self, command: &C) -> Answer<C::Reply> {
         if !self.runs_code {
             return Err("this would run code of the program".into());
         }
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
     }
 
     /// Errors: the call has thrown.
-    pub(crate) async fn check_exception(&mut self, exception: TaggedObject) -> Result<(), RequestFailure> {
+    pub(crate) async fn check_exception(&mut self, exception: TaggedObject) -> Answer<()> {
         if exception.id.is_null() {
             return Ok(());
         }
@@ -116,7 +117,7 @@ impl Evaluator<'_> {
     }
 
     /// The types of arguments: as declared, else of the objects themselves.
-    async fn argument_types(&mut self, arguments: &[Operand]) -> Result<Vec<ArgumentType>, RequestFailure> {
+    async fn argument_types(&mut self, arguments: &[Operand]) -> Answer<Vec<ArgumentType>> {
         let mut types = Vec::new();
         for argument in arguments {
             types.push(self.argument_type(argument).await?);
@@ -124,7 +125,7 @@ impl Evaluator<'_> {
         Ok(types)
     }
 
-    async fn argument_type(&mut self, argument: &Operand) -> Result<ArgumentType, RequestFailure> {
+    async fn argument_type(&mut self, argument: &Operand) -> Answer<ArgumentType> {
         let vm = &self.session.vm;
         let (value, declared) = match argument {
             Operand::Text(_) => (None, Some("Ljava/lang/String;")),
@@ -151,11 +152,7 @@ impl Evaluator<'_> {
         }
     }
 
-    async fn convert_arguments(
-        &mut self,
-        chosen: &MethodCandidate,
-        arguments: Vec<Operand>,
-    ) -> Result<Vec<JdwpValue>, RequestFailure> {
+    async fn convert_arguments(&mut self, chosen: &MethodCandidate, arguments: Vec<Operand>) -> Answer<Vec<JdwpValue>> {
         let mut converted = Vec::new();
         for (index, argument) in arguments.into_iter().enumerate() {
             let parameter = chosen.parameter_at(index).ok_or("there are too many arguments")?.to_owned();
@@ -172,11 +169,7 @@ impl Evaluator<'_> {
     }
 
     /// Creates an array with these elements.
-    pub(crate) async fn create_array(
-        &mut self,
-        class: &Arc<JavaClass>,
-        elements: &[JdwpValue],
-    ) -> Result<JdwpValue, RequestFailure> {
+    pub(crate) async fn create_array(&mut self, class: &Arc<JavaClass>, elements: &[JdwpValue]) -> Answer<JdwpValue> {
         let length = i32::try_from(elements.len()).unwrap_or(i32::MAX);
         let array = self.session.vm.request(&NewArray { array_type: class.id, length }).await?;
         self.keep(JdwpValue::Object(array)).await?;
@@ -188,7 +181,7 @@ impl Evaluator<'_> {
     }
 
     /// The class of an array by its signature, loaded if it is not yet.
-    pub(crate) async fn require_array_class(&mut self, signature: &str) -> Result<Arc<JavaClass>, RequestFailure> {
+    pub(crate) async fn require_array_class(&mut self, signature: &str) -> Answer<Arc<JavaClass>> {
         if let Some(class) = self.session.vm.classes_by_signature(signature).await?.into_iter().next() {
             return Ok(class);
         }
@@ -197,7 +190,7 @@ impl Evaluator<'_> {
     }
 
     /// Loads a class by `Class.forName`, as the code of the frame would. `None`: there is none.
-    pub(crate) async fn load_class(&mut self, signature: &str) -> Result<Option<Arc<JavaClass>>, RequestFailure> {
+    pub(crate) async fn load_class(&mut self, signature: &str) -> Answer<Option<Arc<JavaClass>>> {
         let vm = &self.session.vm;
         let of_class = vm.classes_by_signature("Ljava/lang/Class;").await?.into_iter().next();
         let of_class = of_class.ok_or("the virtual machine has no java.lang.Class")?;

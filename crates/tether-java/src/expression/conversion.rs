@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::objects::StringValue;
 use tether_jdwp::commands::virtual_machine::CreateString;
@@ -18,7 +19,7 @@ use crate::signatures::{class_signature, short_type_name, type_name};
 use crate::value_text::primitive_text;
 
 /// A new string of the program.
-pub(crate) async fn create_string(evaluator: &mut Evaluator<'_>, text: &str) -> Result<JdwpValue, RequestFailure> {
+pub(crate) async fn create_string(evaluator: &mut Evaluator<'_>, text: &str) -> Answer<JdwpValue> {
     let id = evaluator.session.vm.request(&CreateString { text: text.to_owned() }).await?;
     let value = JdwpValue::Object(TaggedObject { tag: b's', id });
     evaluator.keep(value).await?;
@@ -26,7 +27,7 @@ pub(crate) async fn create_string(evaluator: &mut Evaluator<'_>, text: &str) -> 
 }
 
 /// The value in the program.
-pub(crate) async fn materialize(evaluator: &mut Evaluator<'_>, operand: Operand) -> Result<JdwpValue, RequestFailure> {
+pub(crate) async fn materialize(evaluator: &mut Evaluator<'_>, operand: Operand) -> Answer<JdwpValue> {
     match operand {
         Operand::Value { value, .. } => Ok(value),
         Operand::Text(text) => create_string(evaluator, &text).await,
@@ -34,7 +35,7 @@ pub(crate) async fn materialize(evaluator: &mut Evaluator<'_>, operand: Operand)
 }
 
 /// The primitive value in a box; what is no box stays.
-pub(crate) async fn unbox(evaluator: &mut Evaluator<'_>, operand: &Operand) -> Result<JdwpValue, RequestFailure> {
+pub(crate) async fn unbox(evaluator: &mut Evaluator<'_>, operand: &Operand) -> Answer<JdwpValue> {
     let Some(value) = operand.value() else { return Err("a text is not a number".into()) };
     let Some(object) = value.as_object() else {
         let is_null_box = matches!(operand, Operand::Value { declared: Some(it), .. } if unboxed(it).is_some());
@@ -53,10 +54,7 @@ pub(crate) async fn unbox(evaluator: &mut Evaluator<'_>, operand: &Operand) -> R
 }
 
 /// A primitive value in its box; an object stays. Boxed: boxing calls a method, whose arguments may be boxed.
-pub(crate) fn box_value<'b>(
-    evaluator: &'b mut Evaluator<'_>,
-    value: JdwpValue,
-) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
+pub(crate) fn box_value<'b>(evaluator: &'b mut Evaluator<'_>, value: JdwpValue) -> BoxFuture<'b, Answer<JdwpValue>> {
     Box::pin(async move {
         let Some(boxed) = box_of(value.tag()).filter(|_| !matches!(value, JdwpValue::Object(_))) else {
             return Ok(value);
@@ -74,7 +72,7 @@ pub(crate) async fn convert_for_assignment(
     evaluator: &mut Evaluator<'_>,
     operand: Operand,
     signature: &str,
-) -> Result<JdwpValue, RequestFailure> {
+) -> Answer<JdwpValue> {
     if let [tag] = signature.as_bytes() {
         let value = unbox(evaluator, &operand).await?;
         let fits = is_widened(value.tag(), *tag) || is_small_constant(value, *tag);
@@ -101,11 +99,7 @@ pub(crate) async fn convert_for_assignment(
 }
 
 /// A cast. Errors: the one that the program would throw, or that the compiler would report.
-pub(crate) async fn cast(
-    evaluator: &mut Evaluator<'_>,
-    operand: Operand,
-    class_name: &str,
-) -> Result<Operand, RequestFailure> {
+pub(crate) async fn cast(evaluator: &mut Evaluator<'_>, operand: Operand, class_name: &str) -> Answer<Operand> {
     let signature = class_signature(class_name);
     if let [tag] = signature.as_bytes() {
         let value = unbox(evaluator, &operand).await?;
@@ -126,11 +120,7 @@ pub(crate) async fn cast(
 }
 
 /// Whether a value is an object of that class.
-pub(crate) async fn test_instance(
-    evaluator: &mut Evaluator<'_>,
-    operand: Operand,
-    class_name: &str,
-) -> Result<bool, RequestFailure> {
+pub(crate) async fn test_instance(evaluator: &mut Evaluator<'_>, operand: Operand, class_name: &str) -> Answer<bool> {
     let class = evaluator.require_class(class_name).await?;
     if let Operand::Text(_) = operand {
         let string = evaluator.session.vm.classes_by_signature("Ljava/lang/String;").await?.into_iter().next();
@@ -159,7 +149,7 @@ pub(crate) fn is_text(operand: &Operand) -> bool {
 }
 
 /// The text of a value in a concatenation: of an object what its `toString` returns.
-pub(crate) async fn text_of(evaluator: &mut Evaluator<'_>, operand: Operand) -> Result<String, RequestFailure> {
+pub(crate) async fn text_of(evaluator: &mut Evaluator<'_>, operand: Operand) -> Answer<String> {
     let value = match operand {
         Operand::Text(text) => return Ok(text),
         Operand::Value { value, .. } => value,
@@ -189,7 +179,7 @@ pub(crate) async fn text_of(evaluator: &mut Evaluator<'_>, operand: Operand) -> 
     }
 }
 
-async fn string_value(evaluator: &mut Evaluator<'_>, operand: &Operand) -> Result<String, RequestFailure> {
+async fn string_value(evaluator: &mut Evaluator<'_>, operand: &Operand) -> Answer<String> {
     match operand.value().and_then(JdwpValue::as_object) {
         Some(object) => Ok(evaluator.session.vm.request(&StringValue { string: object.id }).await?),
         None => Ok("null".to_owned()),

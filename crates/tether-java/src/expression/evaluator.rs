@@ -1,12 +1,11 @@
 //! The context of one evaluation: the frame, and the objects that must not be collected meanwhile.
 
 use futures_util::future::{BoxFuture, join_all};
-use tether_backend::request_failure::RequestFailure;
+use tether_backend::Answer;
 use tether_jdwp::commands::objects::{DisableCollection, EnableCollection};
 use tether_jdwp::values::{JdwpValue, ObjectId};
 
-use crate::frames;
-use crate::frames::CodeFrame;
+use crate::frames::{self, CodeFrame};
 use crate::session::{FrameSpot, JavaSession};
 
 /// Evaluates expressions in one frame.
@@ -41,7 +40,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The frame.
-    pub(crate) async fn frame(&mut self) -> Result<CodeFrame, RequestFailure> {
+    pub(crate) async fn frame(&mut self) -> Answer<CodeFrame> {
         if let Some(frame) = &self.frame {
             return Ok(frame.clone());
         }
@@ -56,7 +55,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Keeps an object from being collected until the evaluation has ended.
-    pub(crate) async fn keep(&mut self, value: JdwpValue) -> Result<(), RequestFailure> {
+    pub(crate) async fn keep(&mut self, value: JdwpValue) -> Answer<()> {
         if let Some(object) = value.as_object() {
             self.session.vm.request(&DisableCollection { object: object.id }).await?;
             self.kept.push(object.id);

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::objects::ArrayLength;
 use tether_jdwp::values::{JdwpValue, ObjectId};
 
 use super::arithmetic::{promote, type_word};
 use super::calls::CallReceiver;
-use super::conversion;
 use super::evaluator::{Evaluator, on_heap};
 use super::operand::Operand;
-use super::operations;
 use super::overloads::find_candidates;
 use super::scope::{MAX_OUTER, VariablePlace};
 use super::syntax::JavaExpression;
+use super::{conversion, operations};
 use crate::java_vm::{JavaClass, STATIC};
 
 /// What the beginning of a name stands for.
@@ -31,7 +31,7 @@ impl Evaluator<'_> {
     pub(crate) fn resolve_prefix<'b>(
         &'b mut self,
         expression: &'b JavaExpression,
-    ) -> BoxFuture<'b, Result<NamePrefix, RequestFailure>> {
+    ) -> BoxFuture<'b, Answer<NamePrefix>> {
         Box::pin(async move {
             match expression {
                 JavaExpression::Name(name) => {
@@ -57,11 +57,7 @@ impl Evaluator<'_> {
         })
     }
 
-    async fn resolve_member_of_class(
-        &mut self,
-        class: &Arc<JavaClass>,
-        name: &str,
-    ) -> Result<NamePrefix, RequestFailure> {
+    async fn resolve_member_of_class(&mut self, class: &Arc<JavaClass>, name: &str) -> Answer<NamePrefix> {
         match self.session.vm.find_field(class, name).await? {
             Some(found) if found.field.modifiers & STATIC != 0 => {
                 let place = VariablePlace::Static(found);
@@ -76,7 +72,7 @@ impl Evaluator<'_> {
         }
     }
 
-    async fn read_member(&mut self, operand: Operand, name: &str) -> Result<Operand, RequestFailure> {
+    async fn read_member(&mut self, operand: Operand, name: &str) -> Answer<Operand> {
         let place = match on_heap(|| self.member_place(operand, name)).await? {
             Ok(place) => place,
             Err(length) => return Ok(Operand::of(JdwpValue::Int(length))),
@@ -85,11 +81,7 @@ impl Evaluator<'_> {
     }
 
     /// A field of a value; the length of an array instead of its `length`.
-    async fn member_place(
-        &mut self,
-        operand: Operand,
-        name: &str,
-    ) -> Result<Result<VariablePlace, i32>, RequestFailure> {
+    async fn member_place(&mut self, operand: Operand, name: &str) -> Answer<Result<VariablePlace, i32>> {
         let declared = if let Operand::Value { declared, .. } = &operand { declared.clone() } else { None };
         let value = on_heap(|| conversion::materialize(self, operand)).await?;
         let JdwpValue::Object(object) = value else {
@@ -121,7 +113,7 @@ impl Evaluator<'_> {
     }
 
     /// What an expression that can be assigned to stands for.
-    pub(crate) async fn find_place(&mut self, expression: &JavaExpression) -> Result<VariablePlace, RequestFailure> {
+    pub(crate) async fn find_place(&mut self, expression: &JavaExpression) -> Answer<VariablePlace> {
         match expression {
             JavaExpression::Name(name) => {
                 let found = on_heap(|| self.find_variable(name)).await?;
@@ -148,7 +140,7 @@ impl Evaluator<'_> {
         }
     }
 
-    async fn element_place(&mut self, array: &Operand, index: &Operand) -> Result<VariablePlace, RequestFailure> {
+    async fn element_place(&mut self, array: &Operand, index: &Operand) -> Answer<VariablePlace> {
         let Some(JdwpValue::Int(index)) = promote(conversion::unbox(self, index).await?) else {
             return Err("the index of an array is an int".into());
         };
@@ -174,7 +166,7 @@ impl Evaluator<'_> {
         receiver: Option<&JavaExpression>,
         name: &str,
         arguments: &[JavaExpression],
-    ) -> Result<Operand, RequestFailure> {
+    ) -> Answer<Operand> {
         let Some(receiver) = receiver else { return on_heap(|| self.evaluate_own_call(name, arguments)).await };
         match self.resolve_prefix(receiver).await? {
             NamePrefix::Value(operand) => {
@@ -198,7 +190,7 @@ impl Evaluator<'_> {
     }
 
     /// A method of the frame's class, or of a class around it.
-    async fn evaluate_own_call(&mut self, name: &str, arguments: &[JavaExpression]) -> Result<Operand, RequestFailure> {
+    async fn evaluate_own_call(&mut self, name: &str, arguments: &[JavaExpression]) -> Answer<Operand> {
         let mut object: Option<ObjectId> = self.this_object().await?;
         let mut class = self.frame().await?.class;
         for _ in 0..MAX_OUTER {

@@ -1,19 +1,19 @@
 //! The evaluation of each form of expression.
 
 use futures_util::future::BoxFuture;
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::reference_types::ClassObject;
 use tether_jdwp::values::{JdwpValue, ObjectId, TaggedObject};
 
 use super::arithmetic::{apply_binary, apply_unary, convert_number, promote};
-use super::arrays;
 use super::calls::CallReceiver;
-use super::conversion;
 use super::evaluator::{Evaluator, on_heap};
 use super::names::NamePrefix;
 use super::operand::Operand;
 use super::scope::VariablePlace;
 use super::syntax::{BinaryOperator, JavaExpression, UnaryOperator};
+use super::{arrays, conversion};
 use crate::session::{FrameSpot, JavaSession};
 use crate::signatures::class_signature;
 
@@ -22,7 +22,7 @@ pub(crate) async fn evaluate_in(
     session: &JavaSession,
     spot: FrameSpot,
     expression: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let mut evaluator = Evaluator::new(session, spot);
     let result = evaluate(&mut evaluator, expression).await;
     let value = result.as_ref().ok().and_then(Operand::value);
@@ -32,11 +32,7 @@ pub(crate) async fn evaluate_in(
 
 /// As [`evaluate_in`], without running code of the program: no call, no class that is loaded, no assignment.
 /// Errors: it would need that.
-pub(crate) async fn look_in(
-    session: &JavaSession,
-    spot: FrameSpot,
-    expression: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+pub(crate) async fn look_in(session: &JavaSession, spot: FrameSpot, expression: &JavaExpression) -> Answer<Operand> {
     let mut evaluator = Evaluator::new(session, spot).without_code();
     let result = evaluate(&mut evaluator, expression).await;
     let value = result.as_ref().ok().and_then(Operand::value);
@@ -49,7 +45,7 @@ pub(crate) async fn evaluate_once(
     session: &JavaSession,
     spot: FrameSpot,
     expression: &JavaExpression,
-) -> Result<JdwpValue, RequestFailure> {
+) -> Answer<JdwpValue> {
     let mut evaluator = Evaluator::new(session, spot);
     let result = match evaluate(&mut evaluator, expression).await {
         Ok(operand) => conversion::unbox(&mut evaluator, &operand).await,
@@ -64,7 +60,7 @@ pub(crate) async fn evaluate_text(
     session: &JavaSession,
     spot: FrameSpot,
     expression: &JavaExpression,
-) -> Result<String, RequestFailure> {
+) -> Answer<String> {
     let mut evaluator = Evaluator::new(session, spot);
     let result = match evaluate(&mut evaluator, expression).await {
         Ok(operand) => conversion::text_of(&mut evaluator, operand).await,
@@ -80,7 +76,7 @@ pub(crate) async fn assign_in(
     spot: FrameSpot,
     place: VariablePlace,
     expression: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let mut evaluator = Evaluator::new(session, spot);
     let assigned = async {
         let operand = evaluate(&mut evaluator, expression).await?;
@@ -100,7 +96,7 @@ pub(crate) async fn convert_in(
     spot: FrameSpot,
     expression: &JavaExpression,
     signature: &str,
-) -> Result<JdwpValue, RequestFailure> {
+) -> Answer<JdwpValue> {
     let mut evaluator = Evaluator::new(session, spot);
     let converted = async {
         let operand = evaluate(&mut evaluator, expression).await?;
@@ -115,7 +111,7 @@ pub(crate) async fn convert_in(
 pub(crate) fn evaluate<'b>(
     evaluator: &'b mut Evaluator<'_>,
     expression: &'b JavaExpression,
-) -> BoxFuture<'b, Result<Operand, RequestFailure>> {
+) -> BoxFuture<'b, Answer<Operand>> {
     use JavaExpression as E;
     // Not in one block: each level of an expression would have a stack frame with room for all forms.
     match expression {
@@ -142,13 +138,13 @@ pub(crate) fn evaluate<'b>(
     }
 }
 
-async fn evaluate_this(evaluator: &mut Evaluator<'_>) -> Result<Operand, RequestFailure> {
+async fn evaluate_this(evaluator: &mut Evaluator<'_>) -> Answer<Operand> {
     let this = evaluator.this_object().await?.ok_or("there is no `this` in a static method")?;
     let signature = evaluator.frame().await?.class.signature.clone();
     Ok(Operand::declared(JdwpValue::Object(TaggedObject { tag: b'L', id: this }), &signature))
 }
 
-async fn evaluate_name(evaluator: &mut Evaluator<'_>, expression: &JavaExpression) -> Result<Operand, RequestFailure> {
+async fn evaluate_name(evaluator: &mut Evaluator<'_>, expression: &JavaExpression) -> Answer<Operand> {
     match evaluator.resolve_prefix(expression).await? {
         NamePrefix::Value(operand) => Ok(operand),
         NamePrefix::Class(class) => Err(format!("{} is a class, and not a value", class.name()).into()),
@@ -156,19 +152,12 @@ async fn evaluate_name(evaluator: &mut Evaluator<'_>, expression: &JavaExpressio
     }
 }
 
-async fn evaluate_element(
-    evaluator: &mut Evaluator<'_>,
-    expression: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+async fn evaluate_element(evaluator: &mut Evaluator<'_>, expression: &JavaExpression) -> Answer<Operand> {
     let place = on_heap(|| evaluator.find_place(expression)).await?;
     on_heap(|| evaluator.read_place(&place)).await
 }
 
-async fn evaluate_new(
-    evaluator: &mut Evaluator<'_>,
-    class: &str,
-    arguments: &[JavaExpression],
-) -> Result<Operand, RequestFailure> {
+async fn evaluate_new(evaluator: &mut Evaluator<'_>, class: &str, arguments: &[JavaExpression]) -> Answer<Operand> {
     let class = on_heap(|| evaluator.require_class(class)).await?;
     let arguments = evaluate_all(evaluator, arguments).await?;
     on_heap(|| evaluator.create_object(&class, arguments)).await
@@ -178,17 +167,13 @@ async fn evaluate_unary(
     evaluator: &mut Evaluator<'_>,
     operator: UnaryOperator,
     operand: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let operand = evaluate(evaluator, operand).await?;
     let value = on_heap(|| conversion::unbox(evaluator, &operand)).await?;
     Ok(Operand::of(apply_unary(operator, value)?))
 }
 
-async fn evaluate_cast(
-    evaluator: &mut Evaluator<'_>,
-    class: &str,
-    operand: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+async fn evaluate_cast(evaluator: &mut Evaluator<'_>, class: &str, operand: &JavaExpression) -> Answer<Operand> {
     let operand = evaluate(evaluator, operand).await?;
     on_heap(|| conversion::cast(evaluator, operand, class)).await
 }
@@ -197,7 +182,7 @@ async fn evaluate_instance_test(
     evaluator: &mut Evaluator<'_>,
     operand: &JavaExpression,
     class: &str,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let operand = evaluate(evaluator, operand).await?;
     Ok(Operand::of(JdwpValue::Boolean(on_heap(|| conversion::test_instance(evaluator, operand, class)).await?)))
 }
@@ -206,7 +191,7 @@ async fn evaluate_instance_test(
 pub(crate) async fn evaluate_all(
     evaluator: &mut Evaluator<'_>,
     expressions: &[JavaExpression],
-) -> Result<Vec<Operand>, RequestFailure> {
+) -> Answer<Vec<Operand>> {
     let mut operands = Vec::new();
     for expression in expressions {
         operands.push(evaluate(evaluator, expression).await?);
@@ -219,7 +204,7 @@ async fn evaluate_binary(
     operator: BinaryOperator,
     left: &JavaExpression,
     right: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let left = evaluate(evaluator, left).await?;
     if matches!(operator, BinaryOperator::AndThen | BinaryOperator::OrElse) {
         let decides = operator == BinaryOperator::OrElse;
@@ -242,7 +227,7 @@ async fn apply_operator(
     operator: BinaryOperator,
     left: Operand,
     right: Operand,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     if operator == BinaryOperator::Add && (conversion::is_text(&left) || conversion::is_text(&right)) {
         let left = conversion::text_of(evaluator, left).await?;
         return Ok(Operand::Text(left + &conversion::text_of(evaluator, right).await?));
@@ -258,7 +243,7 @@ async fn apply_operator(
 }
 
 /// What two references are compared by. A text in an expression is a constant, of which the program has one.
-async fn identity_of(evaluator: &mut Evaluator<'_>, operand: Operand) -> Result<Option<ObjectId>, RequestFailure> {
+async fn identity_of(evaluator: &mut Evaluator<'_>, operand: Operand) -> Answer<Option<ObjectId>> {
     let is_constant = matches!(operand, Operand::Text(_));
     let mut value = conversion::materialize(evaluator, operand).await?;
     if let Some(object) = value.as_object().filter(|_| is_constant) {
@@ -275,7 +260,7 @@ async fn evaluate_conditional(
     condition: &JavaExpression,
     yes: &JavaExpression,
     no: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let condition = evaluate(evaluator, condition).await?;
     let (chosen, other) = match on_heap(|| conversion::unbox(evaluator, &condition)).await? {
         JdwpValue::Boolean(true) => (yes, no),
@@ -306,16 +291,13 @@ async fn evaluate_conditional(
 }
 
 /// The number that an operand is, and whether it is in a box.
-async fn number_in(
-    evaluator: &mut Evaluator<'_>,
-    operand: &Operand,
-) -> Result<Option<(JdwpValue, bool)>, RequestFailure> {
+async fn number_in(evaluator: &mut Evaluator<'_>, operand: &Operand) -> Answer<Option<(JdwpValue, bool)>> {
     let Some(value) = operand.value().filter(|value| !value.is_null()) else { return Ok(None) };
     let number = conversion::unbox(evaluator, operand).await?;
     Ok(promote(number).map(|_| (number, value.as_object().is_some())))
 }
 
-async fn evaluate_class_literal(evaluator: &mut Evaluator<'_>, name: &str) -> Result<Operand, RequestFailure> {
+async fn evaluate_class_literal(evaluator: &mut Evaluator<'_>, name: &str) -> Answer<Operand> {
     let signature = class_signature(name);
     let primitive = signature.as_bytes().first().filter(|_| signature.len() == 1);
     let value = match primitive {
@@ -341,7 +323,7 @@ async fn evaluate_assignment(
     target: &JavaExpression,
     operator: Option<BinaryOperator>,
     value: &JavaExpression,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let place = on_heap(|| evaluator.find_place(target)).await?;
     let value = match operator {
         None => {
@@ -364,7 +346,7 @@ async fn evaluate_update(
     target: &JavaExpression,
     by: BinaryOperator,
     is_postfix: bool,
-) -> Result<Operand, RequestFailure> {
+) -> Answer<Operand> {
     let place = on_heap(|| evaluator.find_place(target)).await?;
     let before = on_heap(|| evaluator.read_place(&place)).await?;
     let after = on_heap(|| apply_operator(evaluator, by, before.clone(), Operand::of(JdwpValue::Int(1)))).await?;
@@ -374,11 +356,7 @@ async fn evaluate_update(
 }
 
 /// As `+=` assigns: a number is cast to the variable's type.
-async fn convert_with_cast(
-    evaluator: &mut Evaluator<'_>,
-    operand: Operand,
-    signature: &str,
-) -> Result<JdwpValue, RequestFailure> {
+async fn convert_with_cast(evaluator: &mut Evaluator<'_>, operand: Operand, signature: &str) -> Answer<JdwpValue> {
     let tag = signature.as_bytes().first().copied().filter(|_| signature.len() == 1);
     let tag = tag.or(super::operand::unboxed(signature));
     let cast = tag.and_then(|tag| convert_number(operand.value()?, tag));

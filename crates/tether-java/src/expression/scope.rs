@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_jdwp::commands::class_types::SetStaticFields;
 use tether_jdwp::commands::objects::{ArrayElements, FieldValues, SetArrayElements, SetFields};
@@ -69,7 +70,7 @@ impl VariablePlace {
 
 impl Evaluator<'_> {
     /// The variable or field of that name, as it is seen from the frame.
-    pub(crate) async fn find_variable(&mut self, name: &str) -> Result<Option<VariablePlace>, RequestFailure> {
+    pub(crate) async fn find_variable(&mut self, name: &str) -> Answer<Option<VariablePlace>> {
         let frame = self.frame().await?;
         let vm = &self.session.vm;
         if let Some(table) = frames::frame_variables(self.session, &frame).await? {
@@ -98,7 +99,7 @@ impl Evaluator<'_> {
     }
 
     /// `this` of the frame.
-    pub(crate) async fn this_object(&mut self) -> Result<Option<ObjectId>, RequestFailure> {
+    pub(crate) async fn this_object(&mut self) -> Answer<Option<ObjectId>> {
         let frame = self.frame().await?;
         if frame.method.modifiers & STATIC != 0 {
             return Ok(None);
@@ -113,7 +114,7 @@ impl Evaluator<'_> {
         &self,
         object: Option<ObjectId>,
         class: &Arc<JavaClass>,
-    ) -> Result<Option<(Option<ObjectId>, Arc<JavaClass>)>, RequestFailure> {
+    ) -> Answer<Option<(Option<ObjectId>, Arc<JavaClass>)>> {
         let vm = &self.session.vm;
         if let Some(object) = object {
             let fields = vm.fields(class).await?;
@@ -130,7 +131,7 @@ impl Evaluator<'_> {
     }
 
     /// The value of a variable.
-    pub(crate) async fn read_place(&mut self, place: &VariablePlace) -> Result<Operand, RequestFailure> {
+    pub(crate) async fn read_place(&mut self, place: &VariablePlace) -> Answer<Operand> {
         let vm = &self.session.vm;
         let value = match place {
             VariablePlace::Local { slot, signature, .. } => {
@@ -155,7 +156,7 @@ impl Evaluator<'_> {
     }
 
     /// Assigns a value, which is of the variable's type already.
-    pub(crate) async fn write_place(&mut self, place: &VariablePlace, value: JdwpValue) -> Result<(), RequestFailure> {
+    pub(crate) async fn write_place(&mut self, place: &VariablePlace, value: JdwpValue) -> Answer<()> {
         if !self.runs_code {
             return Err("this would change the program".into());
         }
@@ -182,7 +183,7 @@ impl Evaluator<'_> {
     }
 
     /// The class of that name, as it is seen from the frame; loaded if it is not yet, and code may run.
-    pub(crate) async fn find_class(&mut self, name: &str) -> Result<Option<Arc<JavaClass>>, RequestFailure> {
+    pub(crate) async fn find_class(&mut self, name: &str) -> Answer<Option<Arc<JavaClass>>> {
         let candidates = self.class_candidates(name).await?;
         for candidate in &candidates {
             if let Some(class) = self.session.vm.classes_by_signature(candidate).await?.into_iter().next() {
@@ -206,12 +207,12 @@ impl Evaluator<'_> {
     }
 
     /// As [`Evaluator::find_class`]. Errors: there is none.
-    pub(crate) async fn require_class(&mut self, name: &str) -> Result<Arc<JavaClass>, RequestFailure> {
+    pub(crate) async fn require_class(&mut self, name: &str) -> Answer<Arc<JavaClass>> {
         self.find_class(name).await?.ok_or_else(|| RequestFailure(format!("there is no class {name}")))
     }
 
     /// The signatures that a name may stand for, the nearest first (JLS 6.5.5).
-    async fn class_candidates(&mut self, name: &str) -> Result<Vec<String>, RequestFailure> {
+    async fn class_candidates(&mut self, name: &str) -> Answer<Vec<String>> {
         let element = name.trim_end_matches("[]");
         let dimensions = name.strip_prefix(element).unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
@@ -252,7 +253,7 @@ impl Evaluator<'_> {
         Ok(names.into_iter().map(|name| class_signature(&(name + dimensions))).collect())
     }
 
-    async fn source_header(&self, class: &JavaClass) -> Result<SourceHeader, RequestFailure> {
+    async fn source_header(&self, class: &JavaClass) -> Answer<SourceHeader> {
         let Some(name) = self.session.vm.source_file(class).await? else { return Ok(SourceHeader::default()) };
         let Some(path) = self.session.sources.find_file(&class.signature, &name).await else {
             return Ok(SourceHeader::default());

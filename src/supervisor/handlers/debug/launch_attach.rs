@@ -6,12 +6,11 @@ use std::time::Duration;
 use tether_base::error::{Error, Result};
 
 use super::code_swap::{SwapAttempt, swap_code};
-use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
-use super::named_test_request;
 use super::started_programs::{StartedPrograms, StartedSession};
 use super::stop_report::wait_and_report;
 use super::wait_limit::WaitLimit;
+use super::{convert, named_test_request};
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
