@@ -10,7 +10,7 @@
 //! | `class_file` | what a class file says of itself |
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
-//! | `requests` | the requests of DAP |
+//! | `dap_requests` | the requests of DAP |
 //! | `evaluation`, `completions` | requests that evaluate; what a text may go on with |
 //! | `stops` | from events of the virtual machine to stops |
 //! | `step_targets`, `smart_step` | steps into a chosen call: the requests, and when such a step ends |
@@ -57,6 +57,7 @@ mod compile_cache;
 mod compile_inputs;
 mod compiled_source;
 mod completions;
+mod dap_requests;
 mod evaluation;
 mod expression;
 mod frames;
@@ -72,7 +73,6 @@ mod launch_arguments;
 mod model_tests;
 mod monitor_events;
 mod old_frames;
-mod requests;
 mod resume;
 #[cfg(test)]
 mod scripted_vm;

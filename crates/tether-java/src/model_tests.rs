@@ -20,8 +20,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::counting_vm::{CountingVm, ReplyFault};
+use crate::dap_requests::capabilities;
 use crate::java_backend::connect_session;
-use crate::requests::capabilities;
 use crate::sources::SourceFolders;
 
 const THREADS: [u64; 3] = [11, 12, 13];

@@ -68,7 +68,7 @@ pub(crate) async fn connect_process(
     // Weak: the connection has a handle to the client, which has this handler.
     let events = Arc::downgrade(&connection);
     let handle = Box::new(move |event: &tether_cdp::CdpEvent| {
-        events.upgrade().iter().for_each(|events: &Arc<ConnectionEvents>| events.handle_event(event));
+        events.upgrade().iter().for_each(|events: &Arc<ConnectionEvents>| events.queue_event(event));
     });
     let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
     let (client, driver) = opened?;

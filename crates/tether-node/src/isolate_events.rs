@@ -120,7 +120,7 @@ impl ConnectionEvents {
     }
 
     /// Queues an event of the connection.
-    pub(crate) fn handle_event(self: &Arc<ConnectionEvents>, event: &CdpEvent) {
+    pub(crate) fn queue_event(self: &Arc<ConnectionEvents>, event: &CdpEvent) {
         let Some(isolate) = self.find_isolate(event) else { return };
         match event.method.as_str() {
             "NodeWorker.attachedToWorker" => {
@@ -276,7 +276,7 @@ mod tests {
         let (events, mut queue) = IsolateEvents::new();
         let connection = events.open();
         let handler = Arc::clone(&connection);
-        let handle = Box::new(move |event: &CdpEvent| handler.handle_event(event));
+        let handle = Box::new(move |event: &CdpEvent| handler.queue_event(event));
         let (client, driver) = open_connection_with_handler(port, "/", LONG, handle).await.unwrap();
         connection.set_client(client.clone());
         tokio::spawn(driver);

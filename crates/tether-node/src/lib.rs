@@ -16,7 +16,7 @@
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `release` | leaves a process so that nothing of it waits for us |
 //! | `session` | the tables of an active session |
-//! | `requests` | the requests of DAP |
+//! | `dap_requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
 //! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
 //! | `engine_events` | what the inspector of an isolate sends, and who handles it |
@@ -55,6 +55,7 @@ mod breakpoints;
 mod completed_expression;
 mod completions;
 mod connection;
+mod dap_requests;
 mod data_breakpoint_table;
 mod data_breakpoints;
 mod engine_events;
@@ -73,7 +74,6 @@ mod node_program;
 mod process_inspector;
 mod property_watches;
 mod release;
-mod requests;
 mod resume;
 mod scripts;
 mod session;

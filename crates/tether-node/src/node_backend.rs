@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
+use serde::Deserialize;
 use tether_backend::request_failure::RequestFailure;
 use tether_backend::requests::answer_request;
 use tether_backend::{Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::attach_target::{attach_error, find_target};
 use super::connection::{self, InspectorAddress, process_name};
+use super::dap_requests::{capabilities, is_concurrent};
 use super::isolate::Isolate;
 use super::isolate_events::{ConnectionEvents, IsolateEvent, IsolateEvents};
 use super::isolate_host::IsolateHost;
@@ -26,7 +28,6 @@ use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_
 use super::module_announcements::{self, announcing_script};
 use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
 use super::release::{self, Leaving};
-use super::requests::{capabilities, is_concurrent};
 use super::session::NodeSession;
 use super::{engine_events, frames, resume};
 
@@ -48,6 +49,14 @@ pub(crate) struct NodeBackend {
     connecting: JoinSet<()>,
     /// Requests that are answered in order.
     requests: Lane,
+}
+
+/// The thread, or the frame, that a request is about.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RequestPlace {
+    thread_id: Option<i64>,
+    frame_id: Option<i64>,
 }
 
 impl DapBackend for NodeBackend {
@@ -89,7 +98,7 @@ impl DapBackend for NodeBackend {
     async fn advance(&mut self) {
         tokio::select! {
             biased; // what has been sent, before what is new
-            Some(event) = self.queue.recv() => self.handle_event(event),
+            Some(event) = self.queue.recv() => self.route_event(event),
             Some(opened) = next_inspector(&mut self.inspectors) => self.add_process(opened),
             Some(_) = self.connecting.join_next() => {}
             () = self.session.isolate_removed.notified() => {}
@@ -117,7 +126,7 @@ impl DapBackend for NodeBackend {
                 self.tasks.spawn(async move { answer_request(&session, request).await });
             }
             // Without room it is dropped, which refuses it.
-            _ => drop(self.requests.add(async move { session.answer_in_lane(request).await })),
+            _ => drop(self.requests.add(async move { answer_in_lane(&session, request).await })),
         }
     }
 
@@ -170,8 +179,8 @@ impl NodeBackend {
         self.connect(&opened_address(opened)?).await
     }
 
-    /// Hands an event to the lane of its isolate.
-    fn handle_event(&self, event: IsolateEvent) {
+    /// Hands an event to the lane of its isolate, which hands it to `engine_events`.
+    fn route_event(&self, event: IsolateEvent) {
         let session = Arc::clone(&self.session);
         match event {
             IsolateEvent::Sent { isolate, event } => {
@@ -225,6 +234,17 @@ impl NodeBackend {
             }
         });
     }
+}
+
+/// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
+async fn answer_in_lane(session: &Arc<NodeSession>, request: IncomingRequest) {
+    let RequestPlace { thread_id, frame_id } = request.read_arguments().unwrap_or_default();
+    let of_frame = || frame_id.and_then(|frame| session.isolate_of_frame(frame));
+    let isolate = thread_id.or_else(of_frame).and_then(|id| session.isolate(id).ok());
+    let Some(isolate) = isolate else { return answer_request(session, request).await };
+    let own = Arc::clone(session);
+    // Without room it is dropped, which refuses it.
+    let _ = isolate.lane.add(async move { answer_request(&own, request).await });
 }
 
 /// Where a process of the program listens: the port must be one of our user.

@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tether_backend::hit_condition::HitCondition;
-use tether_backend::requests::{answer_request, exception_filter};
+use tether_backend::requests::exception_filter;
 use tether_backend::{Answer, DapRequests, DapStep};
 use tether_cdp::CdpError;
 use tether_cdp::debugger::SetPauseOnExceptions;
-use tether_dap::IncomingRequest;
 use tether_dap::types::{
     CompletionsArguments, CompletionsResponse, DapBreakpoint, DapCapabilities, DapScope, DapThread, DapVariable,
     DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments, EvaluateResponse,
@@ -29,14 +27,6 @@ use super::{breakpoints, completions, connection, data_breakpoints, evaluation, 
 /// Requests that may take as long as code of the program does, and whose order does not matter: they delay no others.
 const CONCURRENT: [&str; 7] =
     ["evaluate", "variables", "setVariable", "setExpression", "completions", "dataBreakpointInfo", "source"];
-
-/// The thread, or the frame, that a request is about.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct RequestPlace {
-    thread_id: Option<i64>,
-    frame_id: Option<i64>,
-}
 
 /// Whether a request is answered at once, whatever the ones before it wait for.
 pub(crate) fn is_concurrent(command: &str) -> bool {
@@ -208,17 +198,6 @@ impl DapRequests for NodeSession {
 }
 
 impl NodeSession {
-    /// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
-    pub(crate) async fn answer_in_lane(self: &Arc<NodeSession>, request: IncomingRequest) {
-        let RequestPlace { thread_id, frame_id } = request.read_arguments().unwrap_or_default();
-        let of_frame = || frame_id.and_then(|frame| self.isolate_of_frame(frame));
-        let isolate = thread_id.or_else(of_frame).and_then(|id| self.isolate(id).ok());
-        let Some(isolate) = isolate else { return answer_request(self, request).await };
-        let session = Arc::clone(self);
-        // Without room it is dropped, which refuses it.
-        let _ = isolate.lane.add(async move { answer_request(&session, request).await });
-    }
-
     fn wanted_breakpoint(
         &self,
         place: NodeBreakpointPlace,
