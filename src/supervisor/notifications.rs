@@ -13,7 +13,7 @@ use super::handlers::window::window_status;
 use crate::api::protocol::{
     ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
 };
-use crate::window::{ChangeFeed, Window};
+use crate::window::{Window, WindowFeed};
 
 /// Notifies a subscribed front end of new console entries.
 pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
@@ -63,7 +63,7 @@ pub(super) async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcP
     if !subscribes_to_states(&client) {
         return;
     }
-    let mut changes = ChangeFeed::follow(&supervisor.window);
+    let mut changes = WindowFeed::follow(&supervisor.window);
     let mut last = None;
     loop {
         let status = window_status(&supervisor).await;

@@ -22,7 +22,6 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::build::CompletedBuild;
-use super::build_rounds::BuildRounds;
 use super::caller::{ActorMessage, CommandOrigin, OperationOutcome, OperationTimes, WindowCommand};
 use super::context::{PublishedState, WindowContext};
 use super::host_restart::follow_replaced_host;
@@ -30,6 +29,7 @@ use super::live_window::LiveWindow;
 use super::operation_results::OperationResult;
 use super::operations;
 use super::recorded_launch::{remove_session_files, save_session_files};
+use super::repeated_builds::RepeatedBuilds;
 use super::search::find_earlier_window;
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
 use super::waiting_callers::WaitingCallers;
@@ -52,7 +52,7 @@ pub struct WindowActor {
     /// Waits for the extension host of this window to be replaced in it.
     host_restart: JoinSet<Option<LiveWindow>>,
     followed: Option<Arc<LiveWindow>>,
-    pub(super) rounds: BuildRounds,
+    pub(super) rounds: RepeatedBuilds,
 }
 
 impl WindowActor {
@@ -70,7 +70,7 @@ impl WindowActor {
             build: None,
             host_restart: JoinSet::new(),
             followed: None,
-            rounds: BuildRounds::default(),
+            rounds: RepeatedBuilds::default(),
         }
     }
 

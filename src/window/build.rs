@@ -1,7 +1,7 @@
 //! Runs the build, and records the files that it was made from.
 //!
 //! The comparison point is the state of the files when the build *began*: an edit during the build makes its result
-//! stale, and is built before the window is replaced. [`BuildRounds`] decides how often.
+//! stale, and is built before the window is replaced. [`RepeatedBuilds`] decides how often.
 //!
 //! Does not depend on windows, nor on how a build step runs ([`crate::tasks::task_runner`]).
 
@@ -14,7 +14,7 @@ use tether_base::sync::run_blocking;
 use tether_changes::{ChangeTracker, FileSnapshot};
 use tokio::time::Instant;
 
-use super::build_rounds::{BuildRounds, ContentHashes, RoundOutcome};
+use super::repeated_builds::{ContentHashes, RepeatedBuilds, RoundOutcome};
 use crate::config::WindowConfig;
 use crate::tasks::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::tasks::task_runner::{BackgroundUser, TaskQueue};
@@ -69,7 +69,7 @@ impl Build<'_> {
     /// the user trusts any more. Dropping the future kills the process groups of all steps.
     pub async fn run(
         &self,
-        rounds: &mut BuildRounds,
+        rounds: &mut RepeatedBuilds,
         is_current: impl Fn() -> Result<bool>,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Option<CompletedBuild>> {
@@ -119,7 +119,7 @@ impl Build<'_> {
     /// The files after a round, and whether another round is needed.
     async fn finish_round(
         &self,
-        rounds: &mut BuildRounds,
+        rounds: &mut RepeatedBuilds,
         baseline: &FileSnapshot,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(Arc<FileSnapshot>, RoundOutcome)> {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `window_handle` | [`Window`], the supervisor's handle: start, stop, restart, status; refreshes a stale window |
 //! | `page_operations` | the page of an up-to-date window, and its history |
-//! | `change_feed` | notifications of changes of the state and of tracked files |
+//! | `window_feed` | notifications of changes of the state and of tracked files |
 //! | `caller` | the caller of an operation; messages to the actor |
 //! | `command_requests` | sends commands to the actor, and waits for their results |
 //! | `config_selection` | the configuration that a start selects, while it runs |
@@ -17,7 +17,7 @@
 //! | `server_updates` | the windows of dev servers, which update their page themselves |
 //! | `window_number` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
-//! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
+//! | `build`, `repeated_builds` | the build; whether it must be run again because files changed meanwhile |
 //! | `unattended_build` | a build whose callers have left |
 //! | `held_host` | an extension host that waits for the debug sessions that follow it |
 //! | `host_restart` | following an extension host that was replaced in the window itself |
@@ -45,9 +45,7 @@ pub mod session_file;
 
 mod actor;
 mod build;
-mod build_rounds;
 mod caller;
-mod change_feed;
 mod command_requests;
 mod config_selection;
 mod context;
@@ -61,6 +59,7 @@ mod operations;
 mod page_operations;
 mod pending_launch;
 mod recorded_launch;
+mod repeated_builds;
 mod running_calls;
 mod search;
 mod server_updates;
@@ -69,17 +68,18 @@ mod token_redaction;
 mod unattended_build;
 mod waiting_callers;
 mod window_exit;
+mod window_feed;
 mod window_handle;
 mod window_number;
 
 // The types of the changed files are part of this module's interface.
 pub use build::BuildSummary;
 pub use caller::{Caller, OperationOutcome};
-pub use change_feed::ChangeFeed;
 pub use context::{PublishedState, WindowPaths};
 pub use held_host::HeldHost;
 pub use live_window::LiveWindow;
 pub use page_operations::{FreshPage, PageResult};
+pub use window_feed::WindowFeed;
 
 pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;

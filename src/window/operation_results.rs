@@ -8,16 +8,16 @@ use tether_base::sync::lock;
 
 use super::actor::WindowActor;
 use super::build::{BuildSummary, CompletedBuild};
-use super::build_rounds::BuildRounds;
 use super::live_window::LiveWindow;
 use super::recorded_launch::ReplaceError;
+use super::repeated_builds::RepeatedBuilds;
 use super::search::{SearchResult, unverified_error};
 use super::state::{WindowInput, WindowPhase};
 
 /// What an operation returned.
 pub(super) enum OperationResult {
     Searched(SearchResult),
-    Built(Result<CompletedBuild>, BuildRounds),
+    Built(Result<CompletedBuild>, RepeatedBuilds),
     Launched(Result<Box<LiveWindow>, ReplaceError>),
     Closed(Result<()>),
 }

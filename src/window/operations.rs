@@ -11,7 +11,6 @@ use tether_changes::FileSnapshot;
 use tracing::warn;
 
 use super::build::{Build, CompletedBuild};
-use super::build_rounds::BuildRounds;
 use super::cleanup;
 use super::context::WindowContext;
 use super::former_window::{former_launch, launch_again};
@@ -27,6 +26,7 @@ use super::refresh::contributed_files::ContributedFiles;
 use super::refresh::ladder::{ChangeScope, ScopeFacts, classify_change};
 use super::refresh::refresh_window;
 use super::refresh::rung_report::WindowRefresh;
+use super::repeated_builds::RepeatedBuilds;
 use super::session_file::WindowSession;
 use crate::config::{RefreshSetting, WindowConfig, trust::WorkspaceCommands};
 use crate::tasks::background_tasks::WINDOW_USER;
@@ -36,7 +36,7 @@ use crate::vocabulary::RefreshRung;
 /// that was kept is returned as it is if no command and no tracked file has changed since it began.
 pub async fn build_window(
     context: &WindowContext,
-    rounds: &mut BuildRounds,
+    rounds: &mut RepeatedBuilds,
     mut kept: Option<CompletedBuild>,
 ) -> Result<CompletedBuild> {
     loop {

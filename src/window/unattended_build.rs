@@ -110,10 +110,10 @@ mod tests {
     use crate::tasks::background_tasks::BackgroundTasks;
     use crate::tasks::task_runner::TaskQueue;
     use crate::window::WindowPaths;
-    use crate::window::build_rounds::BuildRounds;
     use crate::window::caller::{CommandOrigin, CommandResult, OperationTimes, WindowCommand};
     use crate::window::context::WindowContext;
     use crate::window::operation_results::OperationResult;
+    use crate::window::repeated_builds::RepeatedBuilds;
     use crate::window::state::WindowPhase;
     use tether_base::error::{Error, ErrorKind};
 
@@ -169,7 +169,7 @@ mod tests {
         let (ended, end) = tokio::sync::oneshot::channel::<()>();
         actor.operation.spawn(async move {
             let _ended = ended;
-            OperationResult::Built(Err(Error::new(ErrorKind::BuildFailed, "late")), BuildRounds::default())
+            OperationResult::Built(Err(Error::new(ErrorKind::BuildFailed, "late")), RepeatedBuilds::default())
         });
         // It ends just before its caller cancels.
         assert!(end.await.is_err());

@@ -11,18 +11,18 @@ use tokio::sync::watch;
 use super::context::PublishedState;
 use super::window_handle::Window;
 
-/// A receiver of change notifications; see [`ChangeFeed::follow`].
-pub struct ChangeFeed {
+/// A receiver of change notifications; see [`WindowFeed::follow`].
+pub struct WindowFeed {
     window: Window,
     published: watch::Receiver<PublishedState>,
     /// Of the tracker that holds the window's baseline.
     hints: Option<(Arc<ChangeTracker>, watch::Receiver<u64>)>,
 }
 
-impl ChangeFeed {
+impl WindowFeed {
     /// A feed of the changes from now on.
-    pub fn follow(window: &Window) -> ChangeFeed {
-        ChangeFeed { window: window.clone(), published: window.watch(), hints: None }
+    pub fn follow(window: &Window) -> WindowFeed {
+        WindowFeed { window: window.clone(), published: window.watch(), hints: None }
     }
 
     /// Waits until the window's state, or a tracked file, may have changed. `false`: the window's actor has ended.

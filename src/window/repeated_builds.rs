@@ -52,7 +52,7 @@ pub enum RoundOutcome {
 /// contents in each of [`MAX_ROUNDS`] while the files do not change without a build. Kept until the supervisor exits, so
 /// that the extra rounds are needed only once.
 #[derive(Debug, Default)]
-pub struct BuildRounds {
+pub struct RepeatedBuilds {
     round: usize,
     /// The other changed files of the last round.
     last: ContentHashes,
@@ -66,7 +66,7 @@ pub struct BuildRounds {
     ended_with: Option<Arc<FileSnapshot>>,
 }
 
-impl BuildRounds {
+impl RepeatedBuilds {
     /// Begins a build with the files as of `now`.
     pub fn start_build(&mut self, now: &FileSnapshot) {
         let between = self.ended_with.take().map(|ended| now.changed_paths(&ended)).unwrap_or_default();
@@ -172,7 +172,12 @@ mod tests {
     const STALE: RoundOutcome = RoundOutcome::Done { accept: false };
 
     /// Runs a build; each list is what changed in a round.
-    fn run_build(rounds: &mut BuildRounds, between: &[&str], changed: &[&[&str]], expect: &[RoundOutcome]) -> String {
+    fn run_build(
+        rounds: &mut RepeatedBuilds,
+        between: &[&str],
+        changed: &[&[&str]],
+        expect: &[RoundOutcome],
+    ) -> String {
         rounds.reset(&between.iter().map(PathBuf::from).collect::<Vec<_>>());
         let outcomes: Vec<RoundOutcome> = changed.iter().map(|files| rounds.add_round(contents(files))).collect();
         assert_eq!(outcomes, expect, "{changed:?}");
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn files_with_the_same_contents_in_two_rounds_are_changed_by_the_build() {
-        let mut rounds = BuildRounds::default();
+        let mut rounds = RepeatedBuilds::default();
         assert_eq!(run_build(&mut rounds, &[], &[&[]], &[ACCEPTED]), "");
         // A user's edit during the build: a second round without changes.
         assert_eq!(run_build(&mut rounds, &[], &[&["src/a.ts=1"], &[]], &[RoundOutcome::Repeat, ACCEPTED]), "");
@@ -199,7 +204,7 @@ mod tests {
     #[test]
     fn an_edit_of_the_user_is_not_attributed_to_the_build() {
         let (repeat, undecided) = (RoundOutcome::Repeat, RoundOutcome::Undecided);
-        let mut rounds = BuildRounds::default();
+        let mut rounds = RepeatedBuilds::default();
         // A user who never stops typing gets a stale window.
         run_build(&mut rounds, &[], &[&["a=1"], &["b=1"], &["c=1"]], &[repeat, repeat, STALE]);
         // One file, saved in each round: decided without a build.
@@ -213,11 +218,16 @@ mod tests {
         run_build(&mut rounds, &[], &[&["s=4"]], &[ACCEPTED]);
         // A user types while the stamp file is still undecided.
         run_build(
-            &mut BuildRounds::default(),
+            &mut RepeatedBuilds::default(),
             &[],
             &[&["s=1"], &["s=2", "a=1"], &["s=3"]],
             &[repeat, repeat, undecided],
         );
-        run_build(&mut BuildRounds::default(), &[], &[&["s=1"], &["s=2"], &["s=3", "a=1"]], &[repeat, repeat, STALE]);
+        run_build(
+            &mut RepeatedBuilds::default(),
+            &[],
+            &[&["s=1"], &["s=2"], &["s=3", "a=1"]],
+            &[repeat, repeat, STALE],
+        );
     }
 }
