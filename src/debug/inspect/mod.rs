@@ -9,6 +9,7 @@
 //! | `ranged_list` | long lists of Python, part by part |
 //! | `failed_conditions`, `panic_message` | what the output says of conditions and of Rust panics |
 //! | `stop_cache` | responses that stay valid until the program runs |
+//! | `value_limits` | how much of a large value is shown |
 //! | `stop_summary` | why the program stopped and where, within a budget |
 
 mod evaluate;
@@ -23,6 +24,7 @@ mod stack;
 pub(super) mod stop_cache;
 mod stop_summary;
 mod threads;
+mod value_limits;
 mod variables;
 
 pub(in crate::debug) use evaluate::evaluate_in_targets;
@@ -35,6 +37,7 @@ pub use source::{changed_source, find_named_source, frame_source, lines_around, 
 pub use stack::{list_scopes, read_stack, resolve_frame};
 pub use stop_summary::{StopCause, StopSummary, ThrownException, exception_info, stop_cause, summarize_stop};
 pub use threads::{ThreadInfo, list_threads, pause_thread};
+pub use value_limits::MAX_VALUE_CHARS;
 pub use variables::{
     DapVariable, VariableGroup, VariableParent, is_local, list_variables, variables_by_name, variables_page,
 };

@@ -9,11 +9,9 @@ use tether_dap::types::{DapSource, SourceArguments};
 use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
 use super::stack::read_stack;
+use super::value_limits::MAX_SUMMARY_CHARS;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::source_memory::RunningSource;
-
-/// The longest source line or value in the summary of a stop, in characters. The commands that read values show more.
-const MAX_SUMMARY_CHARS: usize = 160;
 
 /// How many frames of the primary stop are searched for the name of a source file.
 const MAX_NAMING_FRAMES: i64 = 1000;

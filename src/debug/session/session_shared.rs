@@ -18,7 +18,7 @@ use super::session_state::{SessionState, TargetChannel};
 use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
 use super::source_memory::SourceMemory;
 use super::target_handle::TargetHandle;
-use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, step_target};
+use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, next_state};
 use crate::debug::breakpoints::BreakpointStore;
 
 /// A pause between two scripts is shorter: reading the source map of a large one takes 0.4 s.
@@ -116,7 +116,7 @@ impl SessionShared {
                 describe_ended_stop(&current.state, &current.label(target), &input).filter(|_| !is_stopping);
             let is_new = matches!(input, TargetInput::Stopped(_) | TargetInput::Resume(_) | TargetInput::ResumeOne(_));
             let next;
-            (next, effect) = step_target(&current.state, input);
+            (next, effect) = next_state(&current.state, input);
             let Some(next) = next else { return false };
             if ended_stop.is_some() || is_new {
                 snapshot.ended_stop.clone_from(&ended_stop);

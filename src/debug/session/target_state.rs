@@ -91,7 +91,7 @@ impl TargetState {
 }
 
 /// The next state (`None`: unchanged), and what the caller has to do.
-pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState>, TargetEffect) {
+pub fn next_state(now: &TargetState, input: TargetInput) -> (Option<TargetState>, TargetEffect) {
     use TargetEffect as E;
     use TargetInput as I;
     use TargetPhase as P;
@@ -188,7 +188,7 @@ mod tests {
     fn each_input_leads_to_its_phase() {
         let check = |phase: TargetPhase, input: TargetInput, next: TargetPhase, effect: TargetEffect| {
             let now = TargetState { phase, exit_code: None };
-            let (to, does) = step_target(&now, input.clone());
+            let (to, does) = next_state(&now, input.clone());
             let to = to.unwrap_or_else(|| now.clone());
             assert_eq!((to.phase, does), (next, effect), "{:?} + {input:?}", now.phase);
         };
@@ -240,19 +240,19 @@ mod tests {
     fn the_stops_of_a_target_are_bounded() {
         let mut state = TargetState::default();
         for thread in 0..MAX_STOPS as i64 + 100 {
-            let (next, _) = step_target(&state, I::Stopped(stop(thread, StopKind::BreakpointHit)));
+            let (next, _) = next_state(&state, I::Stopped(stop(thread, StopKind::BreakpointHit)));
             state = next.unwrap();
         }
         assert_eq!(state.stops().len(), MAX_STOPS);
-        let (next, _) = step_target(&state, I::Stopped(stop(0, StopKind::StepComplete)));
+        let (next, _) = next_state(&state, I::Stopped(stop(0, StopKind::StepComplete)));
         assert_eq!(next.unwrap().stops()[0].kind, StopKind::StepComplete, "one of those is renewed");
     }
 
     #[test]
     fn how_the_program_exited_is_kept_for_its_end() {
         for end in [I::Terminated, I::Closed("the peer closed it".into())] {
-            let (exited, _) = step_target(&TargetState { phase: running(), exit_code: None }, I::Exited(3));
-            let (ended, _) = step_target(&exited.unwrap(), end);
+            let (exited, _) = next_state(&TargetState { phase: running(), exit_code: None }, I::Exited(3));
+            let (ended, _) = next_state(&exited.unwrap(), end);
             assert_eq!(ended.unwrap().phase, P::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
         }
     }

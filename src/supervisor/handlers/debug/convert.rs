@@ -11,14 +11,11 @@ use crate::api::debug::results::{
 };
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
-    DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+    DapVariable, MAX_VALUE_CHARS, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
 use crate::debug::session::source_memory::SourceChange;
 use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop};
 use crate::vocabulary::StopKind;
-
-/// Values of variables and expressions are cut after this many characters.
-const MAX_VALUE_CHARS: usize = 2000;
 
 /// The path relative to the workspace when it is in it.
 pub fn display_path(workspace: &Path, path: &str) -> String {
