@@ -39,7 +39,7 @@ impl SupervisorContext {
         if !is_recovered || window.phase.is_busy() || self.queue.is_busy() {
             return Some("an operation runs".to_owned());
         }
-        if *self.editors.relays.watch().borrow() > 0 {
+        if *self.editors.conversations.watch().borrow() > 0 {
             return Some("an editor debugs through it".to_owned());
         }
         let active = self.sessions.active_sessions();

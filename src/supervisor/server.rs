@@ -116,8 +116,9 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
     following.abort();
     background_users::release_users(&supervisor);
     // A window that is being replaced would be lost: the old one is closed, the new one is not launched yet.
-    let (sessions, relays, window) = (&supervisor.sessions, &supervisor.editors.relays, &supervisor.window);
-    tokio::join!(sessions.end_all(), relays.end_all(), window.finish_operations(FINISH_TIMEOUT));
+    let (sessions, conversations, window) =
+        (&supervisor.sessions, &supervisor.editors.conversations, &supervisor.window);
+    tokio::join!(sessions.end_all(), conversations.end_all(), window.finish_operations(FINISH_TIMEOUT));
     supervisor.queue.end_runs().await;
     supervisor.window.disconnect().await;
     supervisor.queue.background.wait_until_stopped().await;
@@ -204,17 +205,17 @@ async fn accept_until_end(
 /// Resolves after `after` with no connection, no window and no active session.
 async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
-    let (mut sessions, mut relays) = (supervisor.sessions.watch(), supervisor.editors.relays.watch());
+    let (mut sessions, mut conversations) = (supervisor.sessions.watch(), supervisor.editors.conversations.watch());
     loop {
         sessions.borrow_and_update();
-        let debugs = !supervisor.sessions.active_sessions().is_empty() || *relays.borrow_and_update() > 0;
+        let debugs = !supervisor.sessions.active_sessions().is_empty() || *conversations.borrow_and_update() > 0;
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,
             _ = connections.changed() => {}
             _ = window.changed() => {}
             _ = sessions.changed() => {}
-            _ = relays.changed() => {}
+            _ = conversations.changed() => {}
         }
     }
 }

@@ -10,8 +10,7 @@ use tether_base::error::Result;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::debugger_start::DebuggerStartResult;
-use super::loopback_listener::{LISTENER_LIFETIME, ListenerError, LoopbackListener};
+use super::loopback_listener::{ListenerError, LoopbackListener, OpenedPort};
 use crate::debug::SessionRegistry;
 use crate::debug::join::{SessionChoice, serve_tcp_editor};
 use crate::supervisor::context::SupervisorContext;
@@ -25,21 +24,12 @@ pub struct DebuggerJoinParams {
 }
 
 /// Opens the port, and serves the editor that connects to it. Errors: there is no such session, or it has ended.
-pub async fn join_debugger(
-    supervisor: &Arc<SupervisorContext>,
-    params: &DebuggerJoinParams,
-) -> Result<DebuggerStartResult> {
+pub async fn join_debugger(supervisor: &Arc<SupervisorContext>, params: &DebuggerJoinParams) -> Result<OpenedPort> {
     let choice = choose_session(supervisor, params.session_id.as_deref()).await?;
-    let listener = match LoopbackListener::open(LISTENER_LIFETIME) {
-        Ok(listener) => listener,
-        Err(error) => {
-            warn!("cannot listen on 127.0.0.1 for an editor: {error}");
-            return Ok(DebuggerStartResult { success: false, port: None });
-        }
-    };
+    let Some(listener) = LoopbackListener::open_for_editor() else { return Ok(OpenedPort::default()) };
     let (port, sessions) = (Some(listener.port()), supervisor.sessions.clone());
-    supervisor.editors.relays.spawn_relay(|end| serve_joined_editor(sessions, listener, choice, end));
-    Ok(DebuggerStartResult { success: true, port })
+    supervisor.editors.conversations.spawn_conversation(|end| serve_joined_editor(sessions, listener, choice, end));
+    Ok(OpenedPort { success: true, port })
 }
 
 async fn serve_joined_editor(

@@ -5,12 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tether_base::error::{Error, Result};
-use tracing::warn;
 
-use super::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
+use super::loopback_listener::{LoopbackListener, OpenedPort};
 use super::relay::{RelayTarget, serve_relay};
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{BuildPlan, DotnetChoice, EditorInputs};
@@ -42,14 +41,6 @@ pub struct DebuggerStartParams {
     stop_on_entry: Option<bool>,
 }
 
-/// The port of a relay. `success` is false when none could be opened.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DebuggerStartResult {
-    pub success: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-}
-
 /// The parameters of an editor's method: one object, as `request` of an object (StreamJsonRpc's name of a single
 /// parameter), or none. Errors: one is of another type.
 pub fn read_editor_params<'de, P: Default + Deserialize<'de>>(method: &str, mut params: Value) -> Result<P> {
@@ -63,22 +54,13 @@ pub fn read_editor_params<'de, P: Default + Deserialize<'de>>(method: &str, mut 
 }
 
 /// Resolves the target, opens the port, and leaves the rest to the relay.
-pub fn start_debugger(
-    supervisor: &Arc<SupervisorContext>,
-    params: &DebuggerStartParams,
-) -> Result<DebuggerStartResult> {
+pub fn start_debugger(supervisor: &Arc<SupervisorContext>, params: &DebuggerStartParams) -> Result<OpenedPort> {
     let target = resolve_target(supervisor, params)?;
-    let listener = match LoopbackListener::open(LISTENER_LIFETIME) {
-        Ok(listener) => listener,
-        Err(error) => {
-            warn!("cannot listen on 127.0.0.1 for an editor: {error}");
-            return Ok(DebuggerStartResult { success: false, port: None });
-        }
-    };
+    let Some(listener) = LoopbackListener::open_for_editor() else { return Ok(OpenedPort::default()) };
     let port = Some(listener.port());
     let context = Arc::clone(supervisor);
-    supervisor.editors.relays.spawn_relay(|end| serve_relay(context, listener, target, end));
-    Ok(DebuggerStartResult { success: true, port })
+    supervisor.editors.conversations.spawn_conversation(|end| serve_relay(context, listener, target, end));
+    Ok(OpenedPort { success: true, port })
 }
 
 /// Finds out what is to be debugged, and with what; starts nothing. Errors: there is no such target, its adapter is not

@@ -45,7 +45,7 @@ pub async fn open_in_editor(supervisor: &Arc<SupervisorContext>, params: &Debugg
         LoopbackListener::open(LISTENER_LIFETIME).doing(|| "cannot listen on 127.0.0.1 for an editor".to_owned())?;
     let (port, name) = (listener.port(), target.prepared.name.clone());
     let number = supervisor.editors.sessions.next_number();
-    let end = supervisor.editors.relays.spawn_relay(|end| {
+    let end = supervisor.editors.conversations.spawn_conversation(|end| {
         let (context, editor) = (Arc::clone(supervisor), Arc::clone(&editor));
         async move {
             let relay = serve_relay(Arc::clone(&context), listener, target, end.clone());

@@ -11,6 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
@@ -29,6 +30,14 @@ pub enum ListenerError {
     Io(#[from] io::Error),
 }
 
+/// The port that an editor connects to. `success` is false when none could be opened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OpenedPort {
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+}
+
 /// A listener for one connection. Dropping it closes the port.
 #[derive(Debug)]
 pub struct LoopbackListener {
@@ -41,6 +50,12 @@ impl LoopbackListener {
     /// Listens on a free port, until `lifetime` is over. Errors: there is none, or no file descriptor.
     pub fn open(lifetime: Duration) -> io::Result<LoopbackListener> {
         Self::open_on(0, lifetime)
+    }
+
+    /// Listens for an editor. `None`: there is no port, which the log says.
+    pub fn open_for_editor() -> Option<LoopbackListener> {
+        let opened = Self::open(LISTENER_LIFETIME);
+        opened.inspect_err(|error| warn!("cannot listen on 127.0.0.1 for an editor: {error}")).ok()
     }
 
     /// Listens on a port that an earlier listener has had.

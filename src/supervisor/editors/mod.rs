@@ -12,7 +12,7 @@
 //! | `relay` | one relay: listener, adapter, copying, until either side ends |
 //! | `relay_streams` | copies bytes both ways |
 //! | `start_completion` | adds the resolved target to an editor's `launch` or `attach` |
-//! | `relays` | all relays of the supervisor |
+//! | `conversations` | all conversations of the supervisor with editors: relayed to an adapter, or served |
 //! | `editor_sessions`, `session_table` | sessions that an editor was requested to open; the table of them |
 //! | `host_requests` | requests to the extension in the VS Code that runs the MCP server |
 //!
@@ -20,6 +20,7 @@
 
 mod bounded_answer;
 pub(super) mod connected_editors;
+mod conversations;
 mod debugger_join;
 mod debugger_start;
 mod editor_sessions;
@@ -28,25 +29,24 @@ mod loopback_listener;
 pub(super) mod methods;
 mod relay;
 mod relay_streams;
-mod relays;
 mod session_table;
 mod start_completion;
 
 use self::connected_editors::ConnectedEditors;
-use self::relays::EditorRelays;
+use self::conversations::EditorConversations;
 use self::session_table::EditorSessions;
 
 /// What the supervisor knows of editors.
 pub(super) struct Editors {
     pub connected: ConnectedEditors,
-    pub relays: EditorRelays,
+    pub conversations: EditorConversations,
     pub sessions: EditorSessions,
 }
 
 impl Editors {
     /// No editors yet, and the future that drives what is done for them, to be spawned.
     pub fn open() -> (Editors, impl Future<Output = ()> + Send + 'static) {
-        let (relays, driver) = EditorRelays::open();
-        (Editors { connected: ConnectedEditors::default(), relays, sessions: EditorSessions::default() }, driver)
+        let (conversations, driver) = EditorConversations::open();
+        (Editors { connected: ConnectedEditors::default(), conversations, sessions: EditorSessions::default() }, driver)
     }
 }
