@@ -12,7 +12,7 @@ use tether_cdp::debugger::{
     EnableNodeWorker, EvaluateInGlobalScope, ResumeScript, RunIfWaitingForDebugger, SetSkipAllPauses,
 };
 use tether_cdp::types::{ClosePage, DisableDebugger};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::isolate::Isolate;
 use super::session::NodeSession;
@@ -22,8 +22,11 @@ use super::{data_breakpoints, module_announcements};
 const UNDO_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a process may take to pass on what its workers need to go on without us.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
-/// How long a worker may take from its making to its start.
+/// How long a worker may take from its making to its start: more where the process takes its time to answer, too, as on a busy
+/// machine.
 const WORKER_START: Duration = Duration::from_millis(200);
+/// For the answers of a process and the start of its workers together.
+const WORKERS_LEFT: Duration = Duration::from_millis(500);
 /// How long it may take to close its connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
 
@@ -68,14 +71,21 @@ pub(crate) async fn leave_processes(session: &NodeSession, leaving: Leaving) {
 
 /// A main thread that is paused runs on when its last client has left.
 async fn leave_process(process: &Isolate) {
+    let asked = Instant::now();
     release_workers(process).await;
     if !process.is_web() {
         // Workers that were made before start now, and wait for us: each is told to run as it says so.
-        let _ = timeout(WORKER_START, process.connection.wait_closed()).await;
+        let _ = timeout(worker_start(asked.elapsed()), process.connection.wait_closed()).await;
     }
     process.connection.close();
     // It is closed all the same, by the task that drives it.
     let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
+}
+
+/// How long workers may take to start in a process that has taken that long to answer.
+fn worker_start(answered_in: Duration) -> Duration {
+    let left = WORKERS_LEFT.saturating_sub(answered_in);
+    answered_in.saturating_mul(10).min(left).max(WORKER_START)
 }
 
 /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
@@ -138,5 +148,26 @@ async fn end_attached(isolate: &Arc<Isolate>) {
         let _ = isolate.call(&ClosePage {}).await;
     } else {
         let _ = isolate.call(&end).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_process_has_more_time_to_start_its_workers() {
+        let check = |answered_in, time| {
+            let [answered_in, time] = [answered_in, time].map(Duration::from_millis);
+            assert_eq!(worker_start(answered_in), time, "{answered_in:?}");
+        };
+        check(0, 200);
+        check(5, 200);
+        check(30, 300);
+        check(45, 450);
+        check(60, 440);
+        // It has had its time.
+        check(300, 200);
+        check(2000, 200);
     }
 }
