@@ -14,8 +14,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 export RUSTUP_HOME="$folder/rustup" CARGO_HOME="$folder/cargo" CARGO_TARGET_DIR="$folder/target"
-rustup toolchain install 1.95.0 --profile minimal --no-self-update > install.log 2>&1 || { cat install.log; exit 1; }
-cargo=(rustup run 1.95.0 cargo)
+pinned=rust@1.95.0
+rustup toolchain install "${pinned#*@}" --profile minimal --no-self-update > install.log 2>&1 || { cat install.log; exit 1; }
+cargo=(rustup run "${pinned#*@}" cargo)
 
 mkdir src
 echo 'fn main() { println!("hello"); }' > src/main.rs

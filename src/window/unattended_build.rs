@@ -56,7 +56,8 @@ pub(super) async fn end_obsolete_build(window: &Window) {
 impl WindowActor {
     /// Aborts the running build when no caller waits for it any more.
     pub(super) fn abort_unawaited_build(&mut self) -> bool {
-        if !self.callers.have_left() || self.apply_input(WindowInput::Cancelled) != WindowEffect::AbortBuild {
+        self.callers.forget_gone();
+        if !self.callers.is_empty() || self.apply_input(WindowInput::Cancelled) != WindowEffect::AbortBuild {
             return false;
         }
         // Dropped with its results: a build may have ended meanwhile.
@@ -70,10 +71,10 @@ impl WindowActor {
 
     /// Keeps the time at which a build that nobody waits for is ended; returns it.
     pub(super) fn update_unattended(&mut self) -> Option<Instant> {
-        let have_left = self.callers.have_left();
+        self.callers.forget_gone();
         let before = self.read(|published| published.unattended_until);
         let is_building = matches!(self.read(|published| published.phase), WindowPhase::Building { .. });
-        let is_unattended = is_building && have_left;
+        let is_unattended = is_building && self.callers.is_empty();
         let until = is_unattended.then(|| before.unwrap_or_else(|| Instant::now() + UNATTENDED_LIMIT));
         if until != before {
             self.publish(|published| published.unattended_until = until);

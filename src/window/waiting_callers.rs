@@ -54,9 +54,13 @@ impl WaitingCallers {
         self.is_automatic
     }
 
-    /// Whether nobody waits any more.
-    pub fn have_left(&mut self) -> bool {
+    /// Forgets the callers that have gone.
+    pub fn forget_gone(&mut self) {
         self.replies.retain(|reply| !reply.is_closed());
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
         self.replies.is_empty()
     }
 

@@ -103,7 +103,7 @@ pub fn run_each_briefly(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
             let shown = last.into_iter().rev().collect::<Vec<_>>().join("\n");
             ensure!(ended.status.success(), "{shown}\n{}", failure_hint(&name));
             let runs = shown.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-            println!("  {name}: {} inputs", runs.unwrap_or_default().trim());
+            println!("  {name}: {} inputs", runs.context("libFuzzer has not said how many inputs it ran")?.trim());
         }
     };
     std::thread::scope(|scope| {

@@ -26,7 +26,7 @@ use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{
     BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
 };
-use super::evaluation;
+use super::evaluation::{self, SideEffects};
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
 use super::scripts::LoadedScript;
@@ -309,7 +309,8 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
 /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
 async fn bind_function(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
     let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
-    let found = evaluation::evaluate_value(session, isolate, top.as_ref(), &format!("({name})")).await;
+    let found =
+        evaluation::run_expression(session, isolate, top.as_ref(), &format!("({name})"), SideEffects::Allow).await;
     let function = found.ok().filter(|it| it.kind == "function");
     let Some(object_id) = function.and_then(|function| function.object_id) else {
         let reason =

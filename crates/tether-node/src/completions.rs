@@ -11,7 +11,7 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{CompletionItem, CompletionsArguments, CompletionsResponse};
 
 use super::completed_expression::{CompletedExpression, parse_completed};
-use super::evaluation;
+use super::evaluation::{self, SideEffects};
 use super::isolate::Isolate;
 use super::session::NodeSession;
 
@@ -95,7 +95,7 @@ async fn list_properties(
     let [lower, upper] = [begun.to_lowercase(), begun.to_uppercase()].map(|name| serde_json::json!(name));
     for reads in [true, false] {
         let expression = format!("{LIST_PROPERTIES}(\n{receiver}\n,{lower},{upper},{MAX_PROPERTIES},{reads})");
-        let listed = evaluation::evaluate_without_effect(session, isolate, frame, &expression).await.ok();
+        let listed = evaluation::run_expression(session, isolate, frame, &expression, SideEffects::Throw).await.ok();
         let text = listed.and_then(|listed| listed.value?.as_str().map(str::to_owned));
         if let Some(found) = text.and_then(|text| serde_json::from_str(&text).ok()) {
             return found;

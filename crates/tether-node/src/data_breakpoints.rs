@@ -10,10 +10,11 @@ use tether_dap::types::{DapBreakpoint, DataBreakpoint, DataBreakpointInfoArgumen
 
 use super::completed_expression::parse_completed;
 use super::data_breakpoint_table::{NodeDataBreakpoint, WatchedProperty};
+use super::evaluation::{self, SideEffects};
 use super::isolate::Isolate;
+use super::property_watches;
 use super::session::{ContainerKind, NodeSession};
 use super::variables::STOP_OBJECTS;
-use super::{evaluation, property_watches};
 
 /// The only access that is watched.
 const ACCESS: &str = "write";
@@ -48,7 +49,8 @@ async fn find_watchable(session: &NodeSession, arguments: &DataBreakpointInfoArg
             let parsed = parsed.and_then(|it| Some((it.receiver?, it.begun)));
             let (receiver, property) = parsed.ok_or(ONLY_PROPERTIES)?;
             let (isolate, frame) = evaluation::find_place(session, arguments.frame_id)?;
-            let object = evaluation::evaluate_without_effect(session, &isolate, frame.as_ref(), receiver).await?;
+            let object =
+                evaluation::run_expression(session, &isolate, frame.as_ref(), receiver, SideEffects::Throw).await?;
             let object_id = object.object_id.ok_or_else(|| format!("`{receiver}` is not an object"))?;
             (isolate, object_id, property)
         }

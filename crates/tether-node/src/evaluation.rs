@@ -27,8 +27,9 @@ const RESULT_TIMEOUT: Duration = Duration::from_secs(9);
 /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
 pub(crate) async fn evaluate(session: &NodeSession, arguments: EvaluateArguments) -> Answer<EvaluateResponse> {
     let (isolate, frame) = find_place(session, arguments.frame_id)?;
-    let is_hover = arguments.context.as_deref() == Some("hover");
-    let result = run_expression(session, &isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
+    let side_effects =
+        if arguments.context.as_deref() == Some("hover") { SideEffects::Throw } else { SideEffects::Allow };
+    let result = run_expression(session, &isolate, frame.as_ref(), &arguments.expression, side_effects).await?;
     let is_whole = arguments.context.as_deref() == Some("clipboard");
     let (variables_reference, indexed_variables) = variables::open_value(session, isolate.id, &result);
     let text = match result.value.as_ref().and_then(|value| value.as_str()) {
@@ -48,7 +49,7 @@ pub(crate) async fn set_expression(
 ) -> Answer<SetVariableResponse> {
     let (isolate, frame) = find_place(session, frame_id)?;
     let assignment = format!("{expression} = (\n{value}\n)");
-    let set = run_expression(session, &isolate, frame.as_ref(), &assignment, false).await?;
+    let set = run_expression(session, &isolate, frame.as_ref(), &assignment, SideEffects::Allow).await?;
     Ok(variables::set_response(session, isolate.id, &set))
 }
 
@@ -66,33 +67,23 @@ pub(crate) fn find_place(session: &NodeSession, frame_id: Option<i64>) -> Answer
     }
 }
 
-/// The value of an expression, for a variable that is set.
-pub(crate) async fn evaluate_value(
-    session: &NodeSession,
-    isolate: &Isolate,
-    frame: Option<&PausedFrame>,
-    expression: &str,
-) -> Answer<RemoteObject> {
-    run_expression(session, isolate, frame, expression, false).await
+/// Whether an expression may change the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SideEffects {
+    Allow,
+    /// The engine ends the evaluation with an error before it changes something.
+    Throw,
 }
 
-/// The value of an expression that changes nothing. Errors: it would, or it throws.
-pub(crate) async fn evaluate_without_effect(
+/// The value of an expression. Errors: it throws, or would have a side effect that is not allowed.
+pub(crate) async fn run_expression(
     session: &NodeSession,
     isolate: &Isolate,
     frame: Option<&PausedFrame>,
     expression: &str,
+    side_effects: SideEffects,
 ) -> Answer<RemoteObject> {
-    run_expression(session, isolate, frame, expression, true).await
-}
-
-async fn run_expression(
-    session: &NodeSession,
-    isolate: &Isolate,
-    frame: Option<&PausedFrame>,
-    expression: &str,
-    throw_on_side_effect: bool,
-) -> Answer<RemoteObject> {
+    let throw_on_side_effect = side_effects == SideEffects::Throw;
     let object_group = STOP_OBJECTS.to_owned();
     // `{a: 1}` is meant as an object.
     let text = expression.trim();

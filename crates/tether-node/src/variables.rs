@@ -9,9 +9,10 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{DapVariable, SetVariableArguments, SetVariableResponse, VariablesArguments};
 use tokio::try_join;
 
+use super::evaluation::{self, SideEffects};
+use super::property_watches;
 use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
-use super::{evaluation, property_watches};
 
 /// The group of the objects that a stop shows.
 pub(crate) const STOP_OBJECTS: &str = "tether-stop";
@@ -341,7 +342,8 @@ pub(crate) async fn set_variable(
         ContainerKind::Scope { frame, .. } => call_frame(session, *frame),
         _ => isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned()),
     };
-    let value = evaluation::evaluate_value(session, &isolate, frame.as_ref(), &arguments.value).await?;
+    let value =
+        evaluation::run_expression(session, &isolate, frame.as_ref(), &arguments.value, SideEffects::Allow).await?;
     let value = match (&container.kind, frame) {
         (ContainerKind::Scope { scope, .. }, Some(frame)) => {
             let set = SetVariableValue {

@@ -8,11 +8,12 @@ use tether_cdp::debugger::{PausedEvent, PausedFrame, ResumeScript};
 use tether_dap::types::{DataChange, StoppedEvent};
 
 use super::data_breakpoint_table::NodeDataBreakpoint;
+use super::evaluation::{self, SideEffects};
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::property_watches::pause_line;
 use super::session::NodeSession;
 use super::value_text::value_text;
-use super::{breakpoints, evaluation, resume};
+use super::{breakpoints, resume};
 
 /// The reason of a pause in a setter; the engine has no such reason.
 const WATCHED_WRITE: &str = "watchedWrite";
@@ -91,7 +92,7 @@ async fn count_writes(
     setter: &PausedFrame,
     writer: &PausedFrame,
 ) -> Vec<NodeDataBreakpoint> {
-    let watch = evaluation::evaluate_value(session, isolate, Some(setter), "it.id").await.ok();
+    let watch = evaluation::run_expression(session, isolate, Some(setter), "it.id", SideEffects::Allow).await.ok();
     let watch = watch.and_then(|watch| watch.value?.as_i64());
     let is_written =
         |entry: &&NodeDataBreakpoint| entry.property.isolate == isolate.id && Some(entry.property.watch) == watch;
@@ -115,7 +116,15 @@ async fn is_condition_met(
     let Some(condition) = entry.wanted.condition.as_deref().filter(|text| !text.trim().is_empty()) else {
         return true;
     };
-    match evaluation::evaluate_value(session, isolate, Some(writer), &format!("!!(\n{condition}\n)")).await {
+    match evaluation::run_expression(
+        session,
+        isolate,
+        Some(writer),
+        &format!("!!(\n{condition}\n)"),
+        SideEffects::Allow,
+    )
+    .await
+    {
         Ok(result) => result.value == Some(true.into()),
         Err(failure) => {
             session.report_condition_failure(condition, failure.0).await;
@@ -139,7 +148,7 @@ async fn setter_value(
     setter: &PausedFrame,
     expression: &str,
 ) -> Option<String> {
-    let value = evaluation::evaluate_value(session, isolate, Some(setter), expression).await;
+    let value = evaluation::run_expression(session, isolate, Some(setter), expression, SideEffects::Allow).await;
     value.ok().map(|value| value_text(&value))
 }
 

@@ -23,17 +23,16 @@ pub(crate) async fn evaluate_in(
     spot: FrameSpot,
     expression: &JavaExpression,
 ) -> Answer<Operand> {
-    let mut evaluator = Evaluator::new(session, spot);
-    let result = evaluate(&mut evaluator, expression).await;
-    let value = result.as_ref().ok().and_then(Operand::value);
-    evaluator.release(value).await;
-    result
+    evaluate_and_release(Evaluator::new(session, spot), expression).await
 }
 
 /// As [`evaluate_in`], without running code of the program: no call, no class that is loaded, no assignment.
 /// Errors: it would need that.
 pub(crate) async fn look_in(session: &JavaSession, spot: FrameSpot, expression: &JavaExpression) -> Answer<Operand> {
-    let mut evaluator = Evaluator::new(session, spot).without_code();
+    evaluate_and_release(Evaluator::new(session, spot).without_code(), expression).await
+}
+
+async fn evaluate_and_release(mut evaluator: Evaluator<'_>, expression: &JavaExpression) -> Answer<Operand> {
     let result = evaluate(&mut evaluator, expression).await;
     let value = result.as_ref().ok().and_then(Operand::value);
     evaluator.release(value).await;
