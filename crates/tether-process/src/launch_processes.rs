@@ -5,10 +5,12 @@
 //!             ├─ in that session, or a descendant of one that is ──────────► tied: ends with the launch
 //!             └─ has left both (a browser, a tmux server, a build daemon) ─► detached: only the user ends it
 //! ```
+//! In the middle of an exec a process shows no environment (Linux, `fs/proc/base.c`): it is tied by its session or parent alone.
 //! The tree (`process_search`) finds renderers that have overwritten their environment. Each process is opened by its
 //! pidfd first and checked second.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use rustix::process::Signal;
 use tether_base::sync::run_blocking;
 
 use super::environment::{LAUNCH_ID, LAUNCH_SESSION};
-use super::platform;
+use super::platform::{self, ProcessFacts};
 use super::process_handle::Process;
 use super::process_search::{add_descendants, open_if_ours, wait_until_gone};
 use super::tree_stop::terminate_then_kill;
@@ -43,12 +45,31 @@ impl LaunchMembers {
     }
 }
 
-/// What a process has inherited from its launch.
+/// What a process has inherited from a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct LaunchMark {
-    launch_id: String,
-    /// The PID of the program that was started for the launch, which led its session.
-    session: Option<u32>,
+enum LaunchMark {
+    Launch {
+        launch_id: String,
+        /// The PID of the program that was started for the launch, which led its session.
+        session: Option<u32>,
+    },
+    /// It has an environment without a launch id.
+    Absent,
+    /// It shows no environment: it is in the middle of an exec, has none, or is another user's.
+    Unknown,
+}
+
+impl LaunchMark {
+    fn read(pid: u32) -> LaunchMark {
+        let Ok(Some(mut environment)) = platform::read_environment(pid) else { return LaunchMark::Unknown };
+        let mut take = |name: &str| environment.remove(OsStr::new(name))?.into_string().ok();
+        match take(LAUNCH_ID).filter(|launch_id| !launch_id.is_empty()) {
+            Some(launch_id) => {
+                LaunchMark::Launch { launch_id, session: take(LAUNCH_SESSION).and_then(|session| session.parse().ok()) }
+            }
+            None => LaunchMark::Absent,
+        }
+    }
 }
 
 /// The running processes of our user with `launch_id` in their environment, tied and detached.
@@ -66,34 +87,53 @@ pub fn find_launch_members(launch_id: &str) -> io::Result<LaunchMembers> {
 /// The running processes of our user with any launch id, by that id.
 pub fn group_by_launch_id() -> io::Result<BTreeMap<String, LaunchMembers>> {
     let everyone = platform::list_processes()?;
-    let marks: HashMap<u32, LaunchMark> =
-        everyone.iter().filter_map(|one| Some((one.pid, read_launch_mark(one.pid)?))).collect();
-    let mut tied: HashMap<&str, HashSet<u32>> = HashMap::new();
-    for one in &everyone {
-        if let Some(mark) = marks.get(&one.pid).filter(|mark| mark.session == Some(one.session)) {
-            tied.entry(&mark.launch_id).or_default().insert(one.pid);
+    let marked: Vec<(ProcessFacts, LaunchMark)> =
+        everyone.into_iter().map(|one| (one, LaunchMark::read(one.pid))).collect();
+    let launch_ids: BTreeSet<&str> = marked
+        .iter()
+        .filter_map(|(_, mark)| match mark {
+            LaunchMark::Launch { launch_id, .. } => Some(&**launch_id),
+            _ => None,
+        })
+        .collect();
+    let group = |launch_id: &str| {
+        let tied = select_tied(launch_id, &marked);
+        let mut members = LaunchMembers::default();
+        for (one, mark) in &marked {
+            let is_tied = tied.contains(&one.pid);
+            let has_id = matches!(mark, LaunchMark::Launch { launch_id: id, .. } if id == launch_id);
+            // It has started when the listed one had: the mark, read in between, is its own.
+            let opened = (is_tied || has_id).then(|| open_if_ours(one)).flatten();
+            match is_tied {
+                true => members.tied.extend(opened),
+                false => members.detached.extend(opened),
+            }
         }
-    }
-    tied.values_mut().for_each(|pids| add_descendants(pids, &everyone));
-    let mut all: BTreeMap<String, LaunchMembers> = BTreeMap::new();
-    for one in &everyone {
-        let Some(mark) = marks.get(&one.pid) else { continue };
-        // Read again after the process is opened: only then is it known that the pidfd's process has the launch id.
-        let opened = open_if_ours(one).filter(|_| read_launch_mark(one.pid).as_ref() == Some(mark));
-        let Some(process) = opened else { continue };
-        let members = all.entry(mark.launch_id.clone()).or_default();
-        match tied.get(&*mark.launch_id).is_some_and(|pids| pids.contains(&one.pid)) {
-            true => members.tied.push(process),
-            false => members.detached.push(process),
-        }
-    }
-    Ok(all)
+        (launch_id.to_owned(), members)
+    };
+    Ok(launch_ids.into_iter().map(group).collect())
 }
 
-fn read_launch_mark(pid: u32) -> Option<LaunchMark> {
-    let [launch_id, session] = platform::read_environment_values(pid, [LAUNCH_ID, LAUNCH_SESSION]).ok()?;
-    let launch_id = launch_id?.into_string().ok().filter(|launch_id| !launch_id.is_empty())?;
-    Some(LaunchMark { launch_id, session: session.and_then(|session| session.to_str()?.parse().ok()) })
+/// The PIDs in the session of the launch, and their descendants: with its id, or without any environment.
+fn select_tied(launch_id: &str, marked: &[(ProcessFacts, LaunchMark)]) -> HashSet<u32> {
+    let own_session = |one: &ProcessFacts, mark: &LaunchMark| match mark {
+        LaunchMark::Launch { launch_id: id, session } => id == launch_id && *session == Some(one.session),
+        _ => false,
+    };
+    let sessions: HashSet<u32> =
+        marked.iter().filter(|(one, mark)| own_session(one, mark)).map(|(one, _)| one.session).collect();
+    let candidates: Vec<ProcessFacts> = marked
+        .iter()
+        .filter(|(_, mark)| match mark {
+            LaunchMark::Launch { launch_id: id, .. } => id == launch_id,
+            LaunchMark::Absent => false,
+            LaunchMark::Unknown => true,
+        })
+        .map(|(one, _)| *one)
+        .collect();
+    let mut tied = candidates.iter().filter(|one| sessions.contains(&one.session)).map(|one| one.pid).collect();
+    add_descendants(&mut tied, &candidates);
+    tied
 }
 
 /// Sends SIGKILL to every process that is tied to `launch_id`, and does not wait: for a `Drop`.
@@ -101,12 +141,17 @@ pub fn kill_launch(launch_id: &str) {
     kill_launch_except(None, launch_id);
 }
 
-/// Sends SIGKILL to every process that is tied to `launch_id` except the one with the PID `spared`, and does not wait.
+/// Sends SIGKILL to every process that is tied to `launch_id` except the one with the PID `spared`, until none is found that
+/// has not got it, and does not wait.
 pub fn kill_launch_except(spared: Option<u32>, launch_id: &str) {
-    for process in find_launch_members(launch_id).unwrap_or_default().tied {
-        if Some(process.pid()) != spared {
-            let _ = process.signal(Signal::KILL);
+    let mut killed: HashSet<u32> = spared.into_iter().collect();
+    for _ in 0..ROUNDS {
+        let mut found = find_launch_members(launch_id).unwrap_or_default().tied;
+        found.retain(|process| killed.insert(process.pid()));
+        if found.is_empty() {
+            return;
         }
+        found.iter().for_each(|process| drop(process.signal(Signal::KILL)));
     }
 }
 
@@ -175,7 +220,7 @@ mod tests {
     async fn the_sweep_ends_what_is_tied_by_tree_or_session_and_leaves_what_has_detached_itself() {
         let folder = tempfile::tempdir().unwrap();
         let launch_id = format!("sweep-{}", std::process::id());
-        // 61 leaves tree and session; 65 leaves only the session, 62 only the tree; 63 has an empty environment.
+        // 61 leaves tree and session; 65 leaves only the session, 62 only the tree; 63 has no environment.
         let script = "(setsid sleep 61 &) ; (sleep 62 &) ; setsid sleep 65 & (trap '' TERM; exec sleep 64) & \
                       env -i sleep 63 & echo up; wait";
         let process = launch(folder.path(), &launch_id, script).await;
@@ -183,9 +228,8 @@ mod tests {
         let since = std::time::Instant::now();
         loop {
             let LaunchMembers { tied, detached } = find_launch_members(&launch_id).unwrap();
-            let tree = list_tree(&process).unwrap();
-            if ["62", "64", "65"].iter().all(|time| sleeps(&tied, time))
-                && (sleeps(&detached, "61") && detached.len() == 1 && sleeps(&tree, "63"))
+            if ["62", "63", "64", "65"].iter().all(|time| sleeps(&tied, time))
+                && (sleeps(&detached, "61") && detached.len() == 1)
             {
                 break;
             }
@@ -193,7 +237,7 @@ mod tests {
         }
         let tree = list_tree(&process).unwrap();
         let killed = sweep_launch(&launch_id, None, Duration::ZERO).await.unwrap();
-        assert!(killed.len() >= 4, "{killed:?}");
+        assert!(killed.len() >= 5, "{killed:?}");
         let LaunchMembers { tied, detached } = find_launch_members(&launch_id).unwrap();
         assert!(tied.is_empty() && sleeps(&detached, "61"), "{tied:?} {detached:?}");
         for process in tree.into_iter().chain(detached) {
@@ -202,6 +246,23 @@ mod tests {
         }
         assert!(sweep_launch(&launch_id, None, Duration::ZERO).await.unwrap().is_empty());
         assert!(find_launch_processes("").unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_process_in_the_middle_of_an_exec_is_tied() {
+        let folder = tempfile::tempdir().unwrap();
+        // It execs itself without end, in a session of its own.
+        std::fs::write(folder.path().join("again"), "exec sh again").unwrap();
+        let launch_id = format!("exec-{}", std::process::id());
+        let process = launch(folder.path(), &launch_id, "setsid sh again & echo up; wait").await;
+        for _ in 0..50 {
+            assert_eq!(find_launch_members(&launch_id).unwrap().tied.len(), 2);
+        }
+        let tree = list_tree(&process).unwrap();
+        kill_launch(&launch_id);
+        wait_until_gone(&tree).await.unwrap();
+        process.wait_for_exit().await;
+        assert!(sweep_launch(&launch_id, None, Duration::ZERO).await.unwrap().is_empty());
     }
 
     #[tokio::test]

@@ -3,9 +3,10 @@
 //! A PID names another process as soon as its owner is reaped. So nothing here signals: callers hold a pidfd
 //! first, read here second, and check third that the pidfd's process still runs.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,11 +21,14 @@ use rustix::pipe::{PipeFlags, pipe_with};
 const LISTEN: &str = "0A";
 const CLOSE_WAIT: &str = "08";
 
+/// How many bytes of an environment are read at once; most are smaller.
+const ENVIRONMENT_CHUNK: usize = 32 * 1024;
+
 /// What the link to a program ends in when its file is gone.
 const DELETED: &[u8] = b" (deleted)";
 
 /// What identifies a process beyond its PID, and where it hangs in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessFacts {
     /// Another process may get it once this one has been reaped.
     pub pid: u32,
@@ -154,13 +158,39 @@ pub fn list_ports_of(pid: u32) -> io::Result<Vec<u16>> {
 ///
 /// Some programs overwrite that area with their title (Chromium's renderers do): `None` proves nothing.
 pub fn read_environment_value(pid: u32, name: &str) -> io::Result<Option<OsString>> {
-    Ok(open_process(pid)?.environ().map_err(to_io_error)?.remove(OsStr::new(name)))
+    let [value] = read_environment_values(pid, [name])?;
+    Ok(value)
 }
 
 /// As [`read_environment_value`], of several names at once.
 pub fn read_environment_values<const N: usize>(pid: u32, names: [&str; N]) -> io::Result<[Option<OsString>; N]> {
-    let mut environment = open_process(pid)?.environ().map_err(to_io_error)?;
+    let mut environment = read_environment(pid)?.unwrap_or_default();
     Ok(names.map(|name| environment.remove(OsStr::new(name))))
+}
+
+/// The environment that `pid` was started with. `None`: it shows none, or not all of it, since it has none or is in the middle
+/// of an exec (Linux, `environ_read`: each read looks at the memory that the process had when the file was opened, and
+/// that is gone after an exec).
+pub(crate) fn read_environment(pid: u32) -> io::Result<Option<HashMap<OsString, OsString>>> {
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
+    let mut bytes = vec![0; ENVIRONMENT_CHUNK];
+    let mut length = 0;
+    // One read is not interrupted by an exec; std's `read_to_end` would begin with one of 32 bytes.
+    loop {
+        match file.read(&mut bytes[length..])? {
+            0 => break,
+            read => length += read,
+        }
+        bytes.resize(length + ENVIRONMENT_CHUNK, 0);
+    }
+    bytes.truncate(length);
+    Ok(bytes.strip_suffix(&[0]).map(|bytes| {
+        let variables = bytes.split(|&byte| byte == 0).filter_map(|variable| {
+            let at = variable.iter().position(|&byte| byte == b'=')?;
+            Some((OsStr::from_bytes(&variable[..at]).to_owned(), OsStr::from_bytes(&variable[at + 1..]).to_owned()))
+        });
+        variables.collect()
+    }))
 }
 
 /// The facts of every process that we may look at, without the threads of the kernel.
