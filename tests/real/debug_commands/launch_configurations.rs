@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
-use crate::support::{eventually, is_alive, wait_for_end};
+use crate::support::{eventually, is_alive, kill, wait_for_end};
 
 const APP: &str = "\
 import os, sys
@@ -108,7 +109,8 @@ fn a_task_of_a_cancelled_launch_is_ended() {
     trust(&stage, "App");
     let mut front_end = stage.sandbox.command(["debug", "launch", "--config", "App"]).spawn().unwrap();
     eventually("the task", || stage.others().iter().any(|it| it.ends_with("sleep 600")).then_some(()));
-    front_end.kill().unwrap();
+    // As by Ctrl-C; the task of a front end that is killed goes on for a while.
+    kill(front_end.id(), Signal::INT);
     front_end.wait().unwrap();
     stage.is_quiet();
     assert_eq!(stage.json(&["debug", "status"])["sessions"], json!([]));
