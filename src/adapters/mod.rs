@@ -62,4 +62,5 @@ pub use listener_owner::verify_target_listener;
 pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};
+pub use tether_node::wait_for_late_workers;
 pub use undebugged_children::{ChildReporter, UndebuggedChild, UndebuggedChildren};

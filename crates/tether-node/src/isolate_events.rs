@@ -11,7 +11,7 @@ use tether_base::sync::lock;
 use tether_cdp::debugger::{AttachedToWorker, DetachedFromWorker, ReceivedMessageFromWorker, RunIfWaitingForDebugger};
 use tether_cdp::events::{AttachedToTarget, DetachedFromTarget};
 use tether_cdp::{CdpClient, CdpEvent, CdpSession, FlatSession, WorkerSession};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::isolate_host::IsolateHost;
 
@@ -55,6 +55,8 @@ pub(crate) struct ConnectionEvents {
     /// The isolate of the process's main thread, or of the page.
     pub isolate: i64,
     is_left: AtomicBool,
+    /// Its process has finished, and waits until its debugger has left.
+    finished: Notify,
     client: OnceLock<CdpClient>,
     /// The workers and frames by their session.
     children: Mutex<HashMap<String, (i64, CdpSession)>>,
@@ -74,6 +76,7 @@ impl IsolateEvents {
             events,
             isolate,
             is_left: AtomicBool::new(false),
+            finished: Notify::new(),
             client: OnceLock::new(),
             children: Mutex::default(),
         })
@@ -98,6 +101,11 @@ impl ConnectionEvents {
     /// Nothing is asked of it any more.
     pub(crate) fn leave(&self) {
         self.is_left.store(true, Ordering::Release);
+    }
+
+    /// Resolves when its process has finished, and waits until its debugger has left.
+    pub(crate) async fn wait_finished(&self) {
+        self.finished.notified().await;
     }
 
     /// Ends the connection.
@@ -148,6 +156,7 @@ impl ConnectionEvents {
             "NodeRuntime.waitingForDisconnect" => {
                 // At once: what is asked meanwhile is not sent any more.
                 self.leave();
+                self.finished.notify_one();
                 self.push(IsolateEvent::Sent { isolate, event: event.clone() });
             }
             _ => self.push(IsolateEvent::Sent { isolate, event: event.clone() }),

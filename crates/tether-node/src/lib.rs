@@ -86,3 +86,4 @@ mod watch_stops;
 mod web_files;
 
 pub use node_backend::serve_node;
+pub use release::wait_for_late_workers;

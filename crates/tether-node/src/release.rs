@@ -1,9 +1,11 @@
 //! Leaves processes so that nothing of them waits for us, and none keeps us waiting.
 //!
 //! What is asked of a worker goes through its parent, and so do its answers. A worker that waits for its debugger, or that has
-//! stopped, does so for ever once its process has lost its debugger, or joins its workers: both are ended before.
+//! stopped, does so for ever once its process has lost its debugger, or joins its workers: both are ended before. Whether a
+//! worker waits is decided when it is made, and it says so when it has started (Node, `src/inspector/worker_inspector.cc`): the
+//! connection is kept for those that were made before.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,9 +14,11 @@ use tether_cdp::debugger::{
     EnableNodeWorker, EvaluateInGlobalScope, ResumeScript, RunIfWaitingForDebugger, SetSkipAllPauses,
 };
 use tether_cdp::types::{ClosePage, DisableDebugger};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use super::isolate::Isolate;
+use super::isolate_events::ConnectionEvents;
 use super::session::NodeSession;
 use super::{data_breakpoints, module_announcements};
 
@@ -22,13 +26,13 @@ use super::{data_breakpoints, module_announcements};
 const UNDO_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a process may take to pass on what its workers need to go on without us.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
-/// How long a worker may take from its making to its start: more where the process takes its time to answer, too, as on a busy
-/// machine.
-const WORKER_START: Duration = Duration::from_millis(200);
-/// For the answers of a process and the start of its workers together.
-const WORKERS_LEFT: Duration = Duration::from_millis(500);
+/// How long the connection to a process that was left is kept for its workers.
+const WORKER_START: Duration = Duration::from_secs(3);
 /// How long it may take to close its connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// Keep the connections to processes that were left.
+static KEPT_CONNECTIONS: LazyLock<TaskTracker> = LazyLock::new(TaskTracker::new);
 
 /// How processes are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,26 +70,45 @@ pub(crate) async fn leave_processes(session: &NodeSession, leaving: Leaving) {
     }
     // An evaluation that still goes on could reach a process that ends meanwhile.
     processes.iter().for_each(|process| process.connection.leave());
-    join_all(processes.iter().map(|process| leave_process(process))).await;
+    join_all(processes.iter().map(|process| leave_process(process, leaving))).await;
 }
 
-/// A main thread that is paused runs on when its last client has left.
-async fn leave_process(process: &Isolate) {
-    let asked = Instant::now();
+/// Waits until no process that was left can have workers that wait for us: 3 s at most after the last was. The process that has
+/// served a session is to live until then.
+pub async fn wait_for_late_workers() {
+    KEPT_CONNECTIONS.close();
+    KEPT_CONNECTIONS.wait().await;
+}
+
+async fn leave_process(process: &Isolate, leaving: Leaving) {
     release_workers(process).await;
-    if !process.is_web() {
-        // Workers that were made before start now, and wait for us: each is told to run as it says so.
-        let _ = timeout(worker_start(asked.elapsed()), process.connection.wait_closed()).await;
+    if process.is_web() || leaving == Leaving::Ended {
+        // A page that is paused runs on when its last client has left.
+        return close_connection(&process.connection).await;
     }
-    process.connection.close();
-    // It is closed all the same, by the task that drives it.
-    let _ = timeout(CLOSE_TIMEOUT, process.connection.wait_closed()).await;
+    // Fails when it has ended. It runs on if it is paused, and stops no more.
+    let _ = process.session.deliver(&DisableDebugger {}, RELEASE_TIMEOUT).await;
+    KEPT_CONNECTIONS.spawn(keep_connection(Arc::clone(&process.connection), process.session.clone()));
 }
 
-/// How long workers may take to start in a process that has taken that long to answer.
-fn worker_start(answered_in: Duration) -> Duration {
-    let left = WORKERS_LEFT.saturating_sub(answered_in);
-    answered_in.saturating_mul(10).min(left).max(WORKER_START)
+/// Each worker that says that it waits for us is told to run, by [`ConnectionEvents`].
+async fn keep_connection(connection: Arc<ConnectionEvents>, process: CdpSession) {
+    let finished = async {
+        tokio::select! {
+            () = connection.wait_finished() => {}
+            () = connection.wait_closed() => {}
+        }
+    };
+    if timeout(WORKER_START, finished).await.is_ok() {
+        release_workers_of(&connection, &process).await;
+    }
+    close_connection(&connection).await;
+}
+
+async fn close_connection(connection: &ConnectionEvents) {
+    connection.close();
+    // It is closed all the same, by the task that drives it.
+    let _ = timeout(CLOSE_TIMEOUT, connection.wait_closed()).await;
 }
 
 /// A worker of a process ends, or all of them do: one that has stopped, or waits for its start, goes on for that.
@@ -101,19 +124,22 @@ pub(crate) async fn let_workers_end(session: &NodeSession, process: &Isolate, th
     }
 }
 
-/// Lets the workers of a process run as if there were no debugger, also those that start from now on.
+/// Lets the workers of a process run as if there were no debugger, also those that are made from now on.
 pub(crate) async fn release_workers(process: &Isolate) {
-    if process.is_web() {
-        return;
+    if !process.is_web() {
+        release_workers_of(&process.connection, &process.session).await;
     }
+}
+
+async fn release_workers_of(connection: &ConnectionEvents, process: &CdpSession) {
     let released = timeout(RELEASE_TIMEOUT, async {
         // Fails when it has ended.
-        let _ = process.session.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
-        let workers = process.connection.child_sessions();
+        let _ = process.deliver(&EnableNodeWorker { wait_for_debugger_on_start: false }, RELEASE_TIMEOUT).await;
+        let workers = connection.child_sessions();
         join_all(workers.iter().map(release_worker)).await;
     });
     if released.await.is_err() {
-        tracing::debug!("{} has not passed on that its workers are left", process.name);
+        tracing::debug!("a process has not passed on that its workers are left");
     }
 }
 
@@ -148,26 +174,5 @@ async fn end_attached(isolate: &Arc<Isolate>) {
         let _ = isolate.call(&ClosePage {}).await;
     } else {
         let _ = isolate.call(&end).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slow_process_has_more_time_to_start_its_workers() {
-        let check = |answered_in, time| {
-            let [answered_in, time] = [answered_in, time].map(Duration::from_millis);
-            assert_eq!(worker_start(answered_in), time, "{answered_in:?}");
-        };
-        check(0, 200);
-        check(5, 200);
-        check(30, 300);
-        check(45, 450);
-        check(60, 440);
-        // It has had its time.
-        check(300, 200);
-        check(2000, 200);
     }
 }

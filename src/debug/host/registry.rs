@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::managed_session::ManagedSession;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::store::{LeftoverSessions, SessionStore};
-use crate::adapters::AdapterSearch;
+use crate::adapters::{AdapterSearch, wait_for_late_workers};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
 use crate::workspace::workspace_programs::ProgramConsent;
 
@@ -218,6 +218,7 @@ impl SessionRegistry {
         let mut left = self.0.after_end_tasks.subscribe();
         // What takes longer is cut off when the supervisor exits.
         let _ = tokio::time::timeout(AFTER_END_TIMEOUT, left.wait_for(|count| *count == 0)).await;
+        wait_for_late_workers().await;
     }
 }
 

@@ -10,7 +10,7 @@ use tether_backend::ServeContext;
 use tether_base::error::{ErrorContext, Result};
 use tether_dap::DapConnection;
 use tether_java::serve_java;
-use tether_node::serve_node;
+use tether_node::{serve_node, wait_for_late_workers};
 use tether_process::accept_own_user;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,6 +36,7 @@ pub async fn serve_adapter(adapter: OwnAdapter, listen: Option<u16>) -> Result<u
             Some(port) => serve_on_port(adapter, port).await,
             None => {
                 serve(adapter, DapConnection::over(tokio::io::stdin(), tokio::io::stdout())).await;
+                wait_for_late_workers().await;
                 Ok(0)
             }
         }
