@@ -1,17 +1,19 @@
-//! Whose process listens on a local port that is attached to: our user's, unless the caller has named the host.
+//! Which process is attached to; whose process listens on a local port: our user's, unless the caller has named the host.
 //!
 //! Another user of the machine may listen on a port that none of our programs has taken: their process would see breakpoints and
 //! expressions, and send whatever it likes. Does not depend on any adapter.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::Value;
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::sync::run_blocking;
 use tether_dap::types::Fields;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
 
-use tether_process::foreign_listener;
+use tether_process::{Process, foreign_listener};
 
 use super::debug_target::{Address, DebugTarget, DebugTargetKind};
 
@@ -45,6 +47,25 @@ pub async fn verify_target_listener(target: &DebugTarget) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The process that is attached to. `None`: it is on another machine, not ours, or not named.
+pub async fn find_attached_process(target: &DebugTarget) -> Option<Process> {
+    let by_field = || u32::try_from(target.fields.get("processId")?.as_u64()?).ok();
+    let pid = match target.kind {
+        DebugTargetKind::Pid(pid) => Some(pid),
+        DebugTargetKind::Configuration if target.is_attach() => by_field(),
+        _ => None,
+    };
+    if let Some(pid) = pid {
+        return Process::open(pid).ok();
+    }
+    let is_here = |address: &Address| {
+        let name = address.host.trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+    };
+    let port = attach_addresses(target).into_iter().find(is_here)?.port;
+    run_blocking(move || tether_process::find_listener(port)).await
 }
 
 /// The addresses that an attach request names.

@@ -58,7 +58,7 @@ pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
 pub use exit_report::ExitReporter;
 pub use host::{AdapterHost, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
-pub use listener_owner::verify_target_listener;
+pub use listener_owner::{find_attached_process, verify_target_listener};
 pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};

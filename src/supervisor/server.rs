@@ -30,7 +30,7 @@ use super::paths::{SupervisorPaths, check_socket_owner};
 use super::window_follow;
 use crate::config::init;
 use crate::config::trust::consented_programs;
-use crate::debug::SessionRegistry;
+use crate::debug::{ManagedSession, SessionRegistry};
 use crate::tasks::background_tasks::BackgroundTasks;
 use crate::tasks::task_runner::TaskQueue;
 use crate::window::{Window, WindowPaths};
@@ -208,7 +208,8 @@ async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut sessions, mut conversations) = (supervisor.sessions.watch(), supervisor.editors.conversations.watch());
     loop {
         sessions.borrow_and_update();
-        let debugs = !supervisor.sessions.active_sessions().is_empty() || *conversations.borrow_and_update() > 0;
+        let needs_us = |it: &ManagedSession| !it.is_ended() || it.is_reconnecting();
+        let debugs = supervisor.sessions.list_sessions().iter().any(needs_us) || *conversations.borrow_and_update() > 0;
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,

@@ -4,14 +4,20 @@
 //! [`serve_backend`](crate::serve_backend) serves it. Nothing else has to change: `tests/third_backend.rs` is a small one.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tether_base::error::{Error, Result};
 use tether_dap::types::{DapCapabilities, Fields, OutputEvent};
 use tether_dap::{DapServer, IncomingRequest};
+use tether_process::Process;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::debuggee_process::DebuggeeProcess;
 use crate::output_reader::OutputPiece;
+
+/// How long a program may take to exit once its connection has ended.
+const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);
 
 /// A debug adapter for one kind of program, while it debugs one.
 ///
@@ -101,6 +107,15 @@ pub struct LaunchedProgram {
 pub struct BackendEnd {
     /// What requests are answered from then on.
     pub reason: String,
-    /// The program has ended, or has closed the connection itself. Otherwise the connection was lost.
+    /// The program is known to have ended. Otherwise the connection was lost, and the program may run on.
     pub is_by_program: bool,
+}
+
+/// Whether a program has exited whose connection has ended: it may exit a moment after that. `None` is one whose process is not
+/// known, such as behind a proxy or on another machine.
+pub async fn exits_after_close(process: Option<&Process>) -> bool {
+    match process {
+        Some(process) => timeout(EXIT_AFTER_CLOSE, process.wait_for_exit()).await.is_ok(),
+        None => false,
+    }
 }

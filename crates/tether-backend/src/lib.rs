@@ -46,7 +46,7 @@ mod running_session;
 mod serve_context;
 mod server;
 
-pub use backend::{BackendEnd, DapBackend, LaunchedProgram, StartedBackend};
+pub use backend::{BackendEnd, DapBackend, LaunchedProgram, StartedBackend, exits_after_close};
 pub use requests::{Answer, DapRequests, DapStep};
 pub use serve_context::{ServeAdapter, ServeContext};
 pub use server::{serve_backend, serve_started};

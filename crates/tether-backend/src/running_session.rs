@@ -98,7 +98,7 @@ impl<B: DapBackend> RunningSession<'_, B> {
     async fn report_end(mut self) {
         let end = self.backend.close().await;
         let mut answer = end.reason;
-        let mut leaving = None;
+        let (mut leaving, mut connection_lost) = (None, None);
         if self.program.is_some() {
             let exit = match self.wait_for_last_exit(&answer).await {
                 Ok(exit) => exit,
@@ -116,8 +116,9 @@ impl<B: DapBackend> RunningSession<'_, B> {
             PROGRAM_HAS_ENDED.clone_into(&mut answer);
         } else {
             self.print_important(format!("{answer}\n")).await;
+            connection_lost = Some(answer.clone());
         }
-        let _ = self.dap.send_event(&TerminatedEvent {}).await;
+        let _ = self.dap.send_event(&TerminatedEvent { connection_lost }).await;
         while leaving.is_none() {
             match next_request(self.inbox).await {
                 Some(request) if is_leaving(&request) => leaving = Some(request),

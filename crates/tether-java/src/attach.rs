@@ -3,11 +3,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::run_blocking;
 use tether_jdwp::{JdwpClient, JdwpDriver, JdwpEvents};
-use tether_process::foreign_listener;
+use tether_process::{Process, foreign_listener};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -26,6 +28,21 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open connection to a virtual machine.
 pub(crate) type OpenedVm = (JdwpClient, JdwpEvents, JdwpDriver);
+
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// The process that is attached to. `None`: it is on another machine, or not ours.
+pub(crate) async fn find_attached_process(place: &AttachPlace) -> Option<Process> {
+    match *place {
+        AttachPlace::Process(pid) => Process::open(pid).ok(),
+        AttachPlace::Port { ref host, port } if is_this_machine(host) => {
+            run_blocking(move || tether_process::find_listener(port)).await
+        }
+        AttachPlace::Port { .. } => None,
+    }
+}
 
 /// Opens a connection to a virtual machine that waits for its debugger. Errors: there is none, or it is another user's and
 /// its host was not named.

@@ -13,17 +13,20 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use tether_backend::request_failure::RequestFailure;
-use tether_backend::{BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
+use tether_backend::{
+    BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, exits_after_close, serve_backend,
+};
 use tether_base::error::{Error, Result};
 use tether_base::sync::lock;
 use tether_dap::types::{DapCapabilities, DapModule, Fields, ModuleEvent, VIRTUAL_MACHINE};
 use tether_dap::{DapConnection, DapServer, ErrorResponse, IncomingRequest};
 use tether_jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
-use tether_jdwp::{CLOSED_BY_VM, JdwpClient, JdwpEvent, JdwpEvents};
+use tether_jdwp::{JdwpClient, JdwpEvent, JdwpEvents};
+use tether_process::Process;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::attach::{OpenedVm, open_attached};
+use super::attach::{OpenedVm, find_attached_process, open_attached};
 use super::breakpoint_table::{BreakpointPlace, StopConditions};
 use super::breakpoints::{self, WantedBreakpoint};
 use super::code_origin::CodeOrigin;
@@ -53,6 +56,8 @@ pub(crate) struct JavaBackend {
     tasks: JoinSet<()>,
     /// What is to run beside.
     beside: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
+    /// The program that was attached to, where it is known.
+    attached_process: Option<Process>,
 }
 
 /// The events of the virtual machine.
@@ -107,9 +112,12 @@ impl DapBackend for JavaBackend {
     async fn attach(dap: &DapServer, fields: &Fields, launch_id: &str) -> Result<StartedBackend<JavaBackend>> {
         let attach = JavaAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
         let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
+        // It does not listen any more once a debugger has connected.
+        let attached_process = find_attached_process(&attach.target).await;
         let opened = open_attached(&attach.target, is_host_named).await?;
         let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
         let backend = connect_session(dap, opened, sources, launch_id).await?;
+        let backend = JavaBackend { attached_process, ..backend };
         let failed = |failure: RequestFailure| Error::other("cannot list the threads").because(failure.0);
         frames::list_threads(&backend.session).await.map_err(failed)?;
         backend.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
@@ -147,7 +155,8 @@ impl DapBackend for JavaBackend {
         self.beside.close();
         while self.beside.try_recv().is_ok() {}
         self.session.with_tables(|tables| tables.suspends.forget_all());
-        let is_by_program = reason == CLOSED_BY_VM;
+        let has_ended = self.session.with_tables(|tables| tables.has_vm_ended);
+        let is_by_program = has_ended || exits_after_close(self.attached_process.as_ref()).await;
         BackendEnd { reason: format!("the connection to the virtual machine has ended: {reason}"), is_by_program }
     }
 
@@ -239,7 +248,7 @@ pub(crate) async fn connect_session(
         beside: beside_sender,
     });
     monitor_events::capture_first_events(&session).await.map_err(|failure| failed(failure.0))?;
-    Ok(JavaBackend { session, events: JavaEvents::Waiting(events), tasks, beside })
+    Ok(JavaBackend { session, events: JavaEvents::Waiting(events), tasks, beside, attached_process: None })
 }
 
 /// Waits until a launched virtual machine reports that it has started, and is suspended.

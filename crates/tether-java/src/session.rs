@@ -55,6 +55,8 @@ pub(crate) struct SessionTables {
     pub threads: ThreadIds,
     /// As they were listed last.
     pub listed_threads: Vec<DapThread>,
+    /// The virtual machine has reported its end.
+    pub has_vm_ended: bool,
     /// Which threads are suspended, and why.
     pub suspends: ThreadSuspends,
     /// Evaluations in one thread run one after the other, and nothing reads its frames meanwhile.

@@ -154,9 +154,11 @@ async fn handle_event(session: &JavaSession, event: &JdwpEvent, suspended: Event
             return is_waited_for;
         }
         E::VmDeath { request } if *request != 0 && suspended == EventSuspension::All => {
+            session.with_tables(|tables| tables.has_vm_ended = true);
             report_all_stopped(session, frames::main_thread(session).await.ok(), "vm death").await;
             return true;
         }
+        E::VmDeath { .. } => session.with_tables(|tables| tables.has_vm_ended = true),
         _ => {}
     }
     false

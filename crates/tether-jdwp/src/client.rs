@@ -51,7 +51,7 @@ const READ_BUFFER: usize = 16 * 1024;
 const COMPOSITE: (u8, u8) = (64, 100);
 
 /// The reason where the virtual machine has closed the connection.
-pub const CLOSED_BY_VM: &str = "the virtual machine closed it";
+const CLOSED_BY_VM: &str = "the virtual machine closed it";
 
 /// The error code and the data of a reply; the length of one that was too large.
 type ReplyData = Result<(u16, Bytes), usize>;

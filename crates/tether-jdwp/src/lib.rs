@@ -47,7 +47,7 @@ mod reader;
 pub mod values;
 mod writer;
 
-pub use client::{CLOSED_BY_VM, JdwpClient, JdwpDriver, JdwpEvents, SentCommand};
+pub use client::{JdwpClient, JdwpDriver, JdwpEvents, SentCommand};
 pub use commands::JdwpCommand;
 pub use event_request::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
 pub use events::{CompositeEvent, ExceptionEvent, FieldEvent, JdwpEvent, MonitorEventKind, UnreadableEvent};

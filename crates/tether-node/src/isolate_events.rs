@@ -115,10 +115,11 @@ impl ConnectionEvents {
         }
     }
 
-    /// Resolves when the connection has ended.
-    pub(crate) async fn wait_closed(&self) {
-        if let Some(client) = self.client.get() {
-            client.wait_closed().await;
+    /// Resolves when the connection has ended, with the reason.
+    pub(crate) async fn wait_closed(&self) -> String {
+        match self.client.get() {
+            Some(client) => client.wait_closed().await,
+            None => String::new(),
         }
     }
 

@@ -5,17 +5,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use serde::Deserialize;
 use tether_backend::request_failure::RequestFailure;
 use tether_backend::requests::answer_request;
-use tether_backend::{Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
+use tether_backend::{
+    Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, exits_after_close, serve_backend,
+};
 use tether_base::error::{Error, Result};
+use tether_base::sync::run_blocking;
+use tether_cdp::list_targets;
 use tether_dap::types::{DapCapabilities, Fields, OutputEvent, ThreadsResponse};
 use tether_dap::{DapConnection, DapServer, IncomingRequest};
+use tether_process::Process;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::attach_target::{attach_error, find_target};
 use super::connection::{self, InspectorAddress, process_name};
@@ -30,6 +37,9 @@ use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launc
 use super::release::{self, Leaving};
 use super::session::NodeSession;
 use super::{engine_events, frames, resume};
+
+/// How long a browser may take to list its pages.
+const PAGES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -49,6 +59,15 @@ pub(crate) struct NodeBackend {
     connecting: JoinSet<()>,
     /// Requests that are answered in order.
     requests: Lane,
+    attached: Option<AttachedProgram>,
+}
+
+/// A program, or a page, that was attached to.
+struct AttachedProgram {
+    /// Its process, or its browser's, where that is known.
+    process: Option<Process>,
+    port: u16,
+    isolate: Arc<Isolate>,
 }
 
 /// The thread, or the frame, that a request is about.
@@ -86,10 +105,12 @@ impl DapBackend for NodeBackend {
         let attach = NodeAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
         let target = find_target(&attach).await?;
         let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
-        let binding = random_name();
+        let (binding, port) = (random_name(), target.port);
         let hook = Some(announcing_script(&binding));
-        let backend = NodeBackend::new(dap, &attach.settings, binding, hook);
+        let mut backend = NodeBackend::new(dap, &attach.settings, binding, hook);
+        let process = run_blocking(move || tether_process::find_listener(port)).await;
         let isolate = backend.connect(&target).await.map_err(failed)?;
+        backend.attached = Some(AttachedProgram { process, port, isolate: Arc::clone(&isolate) });
         module_announcements::announce_modules(&backend.session, &isolate).await;
         connection::follow_console(&isolate).await.map_err(failed)?;
         Ok(StartedBackend { backend, program: None, unknown: attach.settings.unknown })
@@ -137,7 +158,10 @@ impl DapBackend for NodeBackend {
     }
 
     async fn close(&mut self) -> BackendEnd {
-        BackendEnd { reason: "the program has ended".to_owned(), is_by_program: true }
+        match &self.attached {
+            Some(attached) => attached.describe_end().await,
+            None => BackendEnd { reason: "the program has ended".to_owned(), is_by_program: true },
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -161,6 +185,24 @@ impl DapBackend for NodeBackend {
     }
 }
 
+impl AttachedProgram {
+    /// Why its connection has ended.
+    async fn describe_end(&self) -> BackendEnd {
+        let connection = &self.isolate.connection;
+        let lost = connection.wait_closed().await;
+        let is_by_program =
+            connection.is_left() || self.is_page_closed().await || exits_after_close(self.process.as_ref()).await;
+        BackendEnd { reason: format!("the connection to {} was lost: {lost}", self.isolate.name), is_by_program }
+    }
+
+    /// Whether it is a page that its browser has no longer.
+    async fn is_page_closed(&self) -> bool {
+        let IsolateHost::Document { frame } = &self.isolate.host else { return false };
+        let listed = timeout(PAGES_TIMEOUT, list_targets(self.port)).await;
+        matches!(listed, Ok(Ok(pages)) if pages.iter().all(|page| page.id != *frame))
+    }
+}
+
 impl NodeBackend {
     fn new(dap: &DapServer, settings: &SourceSettings, binding: String, hook: Option<PathBuf>) -> NodeBackend {
         let (events, queue) = IsolateEvents::new();
@@ -168,7 +210,16 @@ impl NodeBackend {
         let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
         let tasks = SessionTasks::default();
         let requests = Lane::start(&tasks);
-        NodeBackend { session, events, queue, inspectors: None, connecting: JoinSet::new(), requests, tasks }
+        NodeBackend {
+            session,
+            events,
+            queue,
+            inspectors: None,
+            connecting: JoinSet::new(),
+            requests,
+            tasks,
+            attached: None,
+        }
     }
 
     async fn connect(&self, address: &InspectorAddress) -> Answer<Arc<Isolate>> {

@@ -96,7 +96,7 @@ async fn keep_connection(connection: Arc<ConnectionEvents>, process: CdpSession)
     let finished = async {
         tokio::select! {
             () = connection.wait_finished() => {}
-            () = connection.wait_closed() => {}
+            _ = connection.wait_closed() => {}
         }
     };
     if timeout(WORKER_START, finished).await.is_ok() {

@@ -69,6 +69,12 @@ pub fn find_by_argument(words: &[&OsStr]) -> io::Result<Vec<Process>> {
     Ok(everyone.iter().filter(has_one).filter_map(|one| open_if_ours(one).filter(|_| has_one(&one))).collect())
 }
 
+/// A running process of our user that listens on `port`, whatever the address.
+pub fn find_listener(port: u16) -> Option<Process> {
+    let listening = platform::list_listeners(port).ok()?.into_iter();
+    listening.filter_map(|pid| platform::read_facts(pid).ok()).find_map(|facts| open_if_ours(&facts))
+}
+
 /// Waits until all have exited. Errors: one has not after 2 s.
 pub async fn wait_until_gone(processes: &[Process]) -> io::Result<()> {
     for process in processes {

@@ -15,6 +15,7 @@ use tether_base::sync::lock;
 use tether_process::{OutputPipes, Process};
 use tracing::warn;
 
+use super::reconnect::Reconnection;
 use super::session_end::StopMode;
 use super::session_lifetime::SessionEnding;
 use super::session_request::SessionRequest;
@@ -58,6 +59,8 @@ pub struct ManagedSession {
     pub(super) program: usize,
     /// The further programs of the session, in the order of their start.
     pub(super) companions: Arc<Mutex<Vec<ManagedSession>>>,
+    /// The process that was attached to, where it is known.
+    pub(super) attached_process: Option<Process>,
     /// The launch id in the environment of its processes.
     pub(in crate::debug) launch_id: String,
     /// What its caller should know of its start.
@@ -162,12 +165,36 @@ impl ManagedSession {
     }
 
     fn program_problem(&self) -> Option<String> {
+        let problem = self.connection_problem()?;
+        match self.ending.reconnection.borrow().describe() {
+            Some(then) => Some(format!("{problem}; {then}")),
+            None => Some(problem),
+        }
+    }
+
+    /// Why its connection has ended.
+    pub(super) fn connection_problem(&self) -> Option<String> {
         let snapshot = self.session.snapshot();
         let reason = snapshot.disconnect_reason(self.program).map(str::to_owned);
         match (reason, self.ending.exit_reason.get()) {
             (Some(reason), Some(exit)) if !reason.contains(exit.as_str()) => Some(format!("{reason}; {exit}")),
             (reason, _) => reason,
         }
+    }
+
+    /// Whether somebody has asked for its end.
+    pub(super) fn is_stop_requested(&self) -> bool {
+        lock(&self.ending.stop).is_some()
+    }
+
+    /// Records that its program has started, with its breakpoints.
+    pub(super) fn record_start(&self) {
+        self.ending.has_started.store(true, Ordering::Release);
+    }
+
+    /// Whether its program has started.
+    pub(super) fn has_started(&self) -> bool {
+        self.ending.has_started.load(Ordering::Acquire)
     }
 
     /// Whether it was detached from a program that it had launched, which runs on.
@@ -192,6 +219,14 @@ impl ManagedSession {
     async fn prepare_stop(&self, detach: bool) {
         let mode = if detach { StopMode::Detach } else { StopMode::Terminate };
         *lock(&self.ending.stop) = Some(mode);
+        // It is not attached to again.
+        self.ending.reconnection.send_if_modified(|now| {
+            let is_open = matches!(now, Reconnection::Undecided | Reconnection::Trying { .. });
+            if is_open {
+                *now = Reconnection::GivenUp(None);
+            }
+            is_open
+        });
         if detach && !self.is_program_ended() {
             self.prepare_detach().await;
             match self.is_attached() {
@@ -331,6 +366,7 @@ pub(in crate::debug) fn lost_session(
     let request = Arc::new(request);
     let ending = Arc::new(SessionEnding::default());
     ending.ended_at.send_replace(Some(now_ms()));
+    ending.reconnection.send_replace(Reconnection::GivenUp(None));
     ManagedSession {
         id,
         request,
@@ -342,6 +378,7 @@ pub(in crate::debug) fn lost_session(
         is_program: false,
         program: 0,
         companions: Arc::default(),
+        attached_process: None,
         launch_id,
         note: None,
         ending,

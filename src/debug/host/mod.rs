@@ -15,6 +15,7 @@
 //! | `prepared_session` | a session that can be started, and its start |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
 //! | `store` | the file from which the next supervisor learns of the sessions |
+//! | `reconnect` | attaches a session again whose connection was lost |
 //! | `recover` | what becomes of the sessions of an earlier supervisor |
 
 pub mod adapter_relay;
@@ -23,6 +24,7 @@ pub(super) mod code_swap;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod prepared_session;
+mod reconnect;
 mod recover;
 pub(super) mod registry;
 mod session_end;

@@ -81,6 +81,8 @@ pub(super) async fn start_adapter(
     let (by_pipe, is_program, allows_run_in_terminal) =
         (plan.output_by_pipe, plan.is_program, plan.allows_run_in_terminal());
     adapters::verify_target_listener(&request.debug_target).await?;
+    // Before it is connected to: a virtual machine with a debugger does not listen.
+    let attached_process = adapters::find_attached_process(&request.debug_target).await;
     event_log.read_conditions(row.quirks.condition_reports);
     let mut host = adapters::start_adapter(row.name, plan, &launch_id, CONNECT_TIMEOUT).await?;
     let plan = TargetPlan {
@@ -90,6 +92,7 @@ pub(super) async fn start_adapter(
         is_child_process: false,
         quirks: row.quirks,
         is_attached: request.debug_target.is_attach(),
+        process: attached_process.clone(),
         stop_on_entry: request.debug_target.stop_on_entry(),
         initialize_deadline: CONNECT_TIMEOUT,
         deadline: REQUEST_TIMEOUT,
@@ -133,6 +136,7 @@ pub(super) async fn start_adapter(
         is_program,
         program,
         companions: Arc::default(),
+        attached_process,
         launch_id,
         note,
         ending,

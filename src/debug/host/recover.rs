@@ -22,6 +22,7 @@ use tracing::{info, warn};
 use super::managed_session::{ManagedSession, lost_session};
 use super::registry::SessionRegistry;
 use super::session_request::SessionRequest;
+use super::start::SessionListing;
 use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
@@ -119,7 +120,7 @@ impl SessionRegistry {
     /// Starts a session with an id that was given before.
     async fn start_with_id(&self, id: &str, request: SessionRequest, log: Arc<EventLog>) -> Result<ManagedSession> {
         let prepared = self.prepare_session(id.to_owned(), request, self.0.breakpoints.clone(), log)?;
-        self.start_prepared(prepared, true, REATTACH_TIMEOUT).await
+        self.start_prepared(prepared, SessionListing::AtOnce, REATTACH_TIMEOUT).await
     }
 
     fn report_lost(&self, entry: &StoredSession, processes: usize, why: Option<Error>) {
@@ -191,7 +192,7 @@ async fn wait_until_disconnected(is_connected: impl Fn() -> bool + Clone + Send 
     }
 }
 
-fn join_causes(error: &Error) -> String {
+pub(super) fn join_causes(error: &Error) -> String {
     std::iter::once(error.doing.clone()).chain(error.causes()).collect::<Vec<_>>().join(": ")
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Does not depend on the registry.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::reconnect::Reconnection;
 use super::session_end::{EndEvent, EndFacts, EndStep, StopMode, next_step};
 use crate::adapters::AdapterHost;
 use crate::debug::session::snapshot::SessionSnapshot;
@@ -23,6 +25,10 @@ use crate::debug::session::snapshot::SessionSnapshot;
 pub(super) struct SessionEnding {
     /// The newest stop request.
     pub stop: Mutex<Option<StopMode>>,
+    /// The program has started, with its breakpoints.
+    pub has_started: AtomicBool,
+    /// What becomes of it once its connection has ended.
+    pub reconnection: watch::Sender<Reconnection>,
     /// When the last of it was gone, in epoch ms.
     pub ended_at: watch::Sender<Option<u64>>,
     /// Why the adapter exited by itself.

@@ -23,6 +23,16 @@ use crate::vocabulary::RunState;
 /// How long a session may take to start: Delve compiles first.
 const START_TIMEOUT: Duration = Duration::from_secs(200);
 
+/// When a session is added to the list of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::debug) enum SessionListing {
+    /// Before it has started; it is removed if it does not.
+    AtOnce,
+    /// In the place of the session with its id, which stays if it does not start.
+    OnceStarted,
+    Never,
+}
+
 impl SessionRegistry {
     /// Starts a session, and waits until its program runs, has stopped or has ended. Errors: it cannot be started.
     pub async fn start_session(&self, request: SessionRequest) -> Result<ManagedSession> {
@@ -36,7 +46,8 @@ impl SessionRegistry {
 
     async fn start_first(&self, request: SessionRequest, awaits_programs: bool) -> Result<ManagedSession> {
         let prepared = self.prepare_session(self.next_id(), request, self.0.breakpoints.clone(), Arc::default())?;
-        self.start_prepared(PreparedSession { awaits_programs, ..prepared }, true, START_TIMEOUT).await
+        self.start_prepared(PreparedSession { awaits_programs, ..prepared }, SessionListing::AtOnce, START_TIMEOUT)
+            .await
     }
 
     /// Starts a further program of a session, with an adapter and a target of its own, and waits until it runs, has stopped or
@@ -50,7 +61,7 @@ impl SessionRegistry {
         let log = Arc::clone(session.session.event_log());
         let prepared = self.prepare_session(id, request, self.0.breakpoints.clone(), log)?;
         let prepared = PreparedSession { joins: Some(session.clone()), ..prepared };
-        self.start_prepared(prepared, false, START_TIMEOUT).await
+        self.start_prepared(prepared, SessionListing::Never, START_TIMEOUT).await
     }
 
     /// Starts an unlisted session with a single breakpoint. It ends when the guard is dropped.
@@ -58,7 +69,7 @@ impl SessionRegistry {
         let breakpoints = BreakpointStore::in_memory();
         breakpoints.set_line(&self.0.workspace.join(file), line, BreakpointConditions::default()).await?;
         let prepared = self.prepare_session(self.next_id(), request, breakpoints, Arc::default())?;
-        let managed = self.start_prepared(prepared, false, START_TIMEOUT).await?;
+        let managed = self.start_prepared(prepared, SessionListing::Never, START_TIMEOUT).await?;
         Ok(EndOnDrop { sessions: self.clone(), managed, is_kept: false })
     }
 
@@ -116,17 +127,17 @@ impl SessionRegistry {
     pub(in crate::debug) async fn start_prepared(
         &self,
         prepared: PreparedSession,
-        listed: bool,
+        listing: SessionListing,
         within: Duration,
     ) -> Result<ManagedSession> {
         let secrets = prepared.request.debug_target.secrets.clone();
-        self.start_and_store(prepared, listed, within).await.map_err(|error| secrets.mask_error(error))
+        self.start_and_store(prepared, listing, within).await.map_err(|error| secrets.mask_error(error))
     }
 
     async fn start_and_store(
         &self,
         prepared: PreparedSession,
-        listed: bool,
+        listing: SessionListing,
         within: Duration,
     ) -> Result<ManagedSession> {
         let (launch_id, joins) = (prepared.launch_id.clone(), prepared.joins.clone());
@@ -136,16 +147,17 @@ impl SessionRegistry {
             request: prepared.request.without_environment(),
             launch_id: launch_id.clone(),
             started_at: now_ms(),
-            listed,
+            listed: listing != SessionListing::Never,
             loss: prepared.loss_message(),
         };
         // Stored before its first process runs: the next supervisor knows everything that is started.
         let stored = self.0.store.add_session(entry).await;
         let (managed, driver) = start_adapter(prepared).await?;
-        if listed {
+        if listing == SessionListing::AtOnce {
             self.insert_session(managed.clone());
         }
         let (changed, store, session) = (self.0.changed.clone(), Arc::clone(&self.0.store), managed.clone());
+        let sessions = Arc::downgrade(&self.0);
         let mut snapshots = managed.session.watch();
         // The log of the first program has all targets.
         let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone()));
@@ -171,20 +183,32 @@ impl SessionRegistry {
             if session.has_released_program() {
                 store.add_released(&launch_id);
             }
-            if session.is_following() {
+            let is_kept = listing != SessionListing::Never && session.has_started();
+            let sessions = sessions.upgrade().map(SessionRegistry);
+            let reconnecting = sessions.as_ref().and_then(|it| it.decide_reconnection(&session, is_kept));
+            if session.is_following() || reconnecting.is_some() {
                 stored.keep();
             } else {
                 drop(stored);
             }
             changed.send_modify(|count| *count = count.wrapping_add(1));
+            if let (Some(sessions), Some(reconnecting)) = (sessions, reconnecting) {
+                // The receiver exists as long as the supervisor.
+                let _ = sessions.0.tasks.send(reconnecting.boxed());
+            }
         };
         // The receiver exists as long as the supervisor.
         let _ = self.0.tasks.send(lifetime.boxed());
-        self.wait_for_start(managed, within).await
+        self.wait_for_start(managed, listing, within).await
     }
 
     /// Waits for the start of a session. It is ended if it takes longer, or the caller is cancelled.
-    async fn wait_for_start(&self, managed: ManagedSession, within: Duration) -> Result<ManagedSession> {
+    async fn wait_for_start(
+        &self,
+        managed: ManagedSession,
+        listing: SessionListing,
+        within: Duration,
+    ) -> Result<ManagedSession> {
         let mut guard = EndOnDrop { sessions: self.clone(), managed: managed.clone(), is_kept: false };
         let state = managed.wait_for_start(within).await;
         if state == RunState::Starting {
@@ -195,9 +219,15 @@ impl SessionRegistry {
         guard.is_kept = true;
         if state == RunState::Disconnected {
             managed.wait_until_program_ended().await;
-            self.remove_session(&managed.id);
+            if listing == SessionListing::AtOnce {
+                self.remove_session(&managed.id);
+            }
             self.0.store.remove_session(&managed.launch_id);
             return Err(start_error(&managed));
+        }
+        managed.record_start();
+        if listing == SessionListing::OnceStarted {
+            self.insert_session(managed.clone());
         }
         Ok(managed)
     }

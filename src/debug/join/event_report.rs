@@ -101,7 +101,7 @@ impl EditorConversation {
                 if let Some(reason) = reason {
                     self.send_console(format!("the connection to the debugger ended: {reason}")).await?;
                 }
-                self.server.send_event(&TerminatedEvent {}).await
+                self.server.send_event(&TerminatedEvent::default()).await
             }
         }
     }

@@ -24,7 +24,7 @@ use super::session_shared::SessionShared;
 use super::snapshot::{ResumeClient, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
 use super::target_handle::{TargetGuard, TargetHandle};
-use super::target_state::{TargetEffect, TargetInput, TargetPhase};
+use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
@@ -101,6 +101,18 @@ impl DebugSession {
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, Duration::ZERO));
         shared.add_target(TargetSnapshot { name, ..TargetSnapshot::default() }).step(TargetInput::Closed(reason));
         DebugSession { shared, programs: Arc::default() }
+    }
+
+    /// The program of a session whose connection was lost has ended since.
+    pub(in crate::debug) fn end_lost_program(&self) {
+        self.shared.snapshot.send_modify(|snapshot| {
+            snapshot.generation = snapshot.generation.saturating_add(1);
+            for target in &mut snapshot.targets {
+                if let TargetPhase::Ended(TargetEnd::Disconnected(_)) = target.state.phase {
+                    target.state.phase = TargetPhase::Ended(TargetEnd::Terminated { exit_code: None });
+                }
+            }
+        });
     }
 
     /// The state of all targets.

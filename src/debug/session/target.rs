@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use serde_json::Value;
+use tether_backend::exits_after_close;
 use tether_dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
     InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
@@ -74,6 +75,8 @@ pub struct TargetPlan {
     pub quirks: Quirks,
     /// Whether the program ran before: it was attached to.
     pub is_attached: bool,
+    /// Its process then, where it is known.
+    pub process: Option<Process>,
     /// Whether the first stop, at the program's entry, is reported.
     pub stop_on_entry: bool,
     /// For the response to `initialize`, before which an adapter may load much.
@@ -153,7 +156,8 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
     if target.may_outlive_connection() {
         wait_for_replacement(&target.guard, target.is_replaced).await;
     }
-    target.guard.step_and_clean_up(target.closed_input(reason));
+    let input = target.closed_input(reason).await;
+    target.guard.step_and_clean_up(input);
     // Requests under way are written and their responses read. What has no end of its own (a program that runs for the
     // adapter) is cut off.
     let rest = async { while target.calls.join_next().await.is_some() {} };
@@ -192,10 +196,12 @@ impl TargetTask {
         self.is_replaced || (self.plan.quirks.close_means_terminated && self.is_initialized)
     }
 
-    /// What the end of the connection means.
-    fn closed_input(&self, reason: String) -> TargetInput {
+    /// What the end of the connection means. The process of a program that was attached to is looked at; while it was being
+    /// attached to, it was not attached to.
+    async fn closed_input(&self, reason: String) -> TargetInput {
         let is_end = self.plan.quirks.close_means_terminated && self.is_initialized;
-        if is_end || self.is_replaced || self.plan.is_child_process {
+        let is_known = is_end || self.is_replaced || self.plan.is_child_process;
+        if is_known || (self.guard.is_active() && exits_after_close(self.plan.process.as_ref()).await) {
             TargetInput::Terminated
         } else {
             TargetInput::Closed(reason)
@@ -216,7 +222,8 @@ impl TargetTask {
                     Ok(CallResult::Started(Ok(()))) => drop(self.guard.step_and_clean_up(TargetInput::Started)),
                     Ok(CallResult::Started(Err(error))) => {
                         self.report_unreached(&error);
-                        self.guard.step_and_clean_up(self.closed_input(error.to_string()));
+                        let input = self.closed_input(error.to_string()).await;
+                        self.guard.step_and_clean_up(input);
                         self.disconnect();
                     }
                     Ok(CallResult::Decided(decision)) => self.apply_late_decision(decision),
@@ -274,8 +281,14 @@ impl TargetTask {
                 Some(PROCESS_REPLACED) => self.is_replaced = true,
                 _ => self.step(TargetInput::Exited(exited.exit_code)),
             }
-        } else if event.read_body::<TerminatedEvent>().is_some() {
-            self.step(TargetInput::Terminated);
+        } else if let Some(ended) = event.read_body::<TerminatedEvent>() {
+            match ended.connection_lost {
+                None => self.step(TargetInput::Terminated),
+                Some(reason) => {
+                    self.step(TargetInput::Closed(reason));
+                    self.disconnect();
+                }
+            }
         } else if event.read_body::<InitializedEvent>().is_some() {
             self.send_breakpoints();
         } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {

@@ -12,7 +12,7 @@ use super::command::SessionCommand;
 use super::session_shared::SessionShared;
 use super::session_state::{SessionState, TargetChannel};
 use super::stop::ThreadStop;
-use super::target_state::{TargetEffect, TargetInput};
+use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 
 /// A handle to one target of a session.
 #[derive(Clone)]
@@ -32,6 +32,12 @@ impl TargetHandle {
             input => input,
         };
         self.shared.step_target(self.id, input)
+    }
+
+    /// Whether the target has started, and not ended.
+    pub fn is_active(&self) -> bool {
+        let is_active = |phase: &TargetPhase| matches!(phase, TargetPhase::Running { .. } | TargetPhase::Stopped(_));
+        self.shared.snapshot.borrow().targets.get(self.id).is_some_and(|target| is_active(&target.state.phase))
     }
 
     /// The stops that the target is in; the first is primary.

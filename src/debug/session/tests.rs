@@ -139,6 +139,7 @@ impl Scene {
             start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
             quirks: Quirks::default(),
             is_attached: false,
+            process: None,
             stop_on_entry: false,
             launch_id: "test".to_owned(),
             allows_run_in_terminal: false,

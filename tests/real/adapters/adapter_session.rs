@@ -98,6 +98,7 @@ impl AdapterSession {
             is_child_process: false,
             quirks: row.quirks,
             is_attached: requested.is_attach(),
+            process: None,
             stop_on_entry: requested.stop_on_entry(),
             launch_id: mark.clone(),
             allows_run_in_terminal: false,

@@ -1,5 +1,6 @@
 //! Debug sessions outlive front ends and, where their runtime allows it, supervisors; and they follow the window.
 
+mod cut_connections;
 mod detached_programs;
 mod detached_ruby;
 mod front_end_exit;

@@ -79,6 +79,7 @@ fn plan_program(choices: &Choices) -> SessionProgram {
         start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("scripted"))])),
         quirks,
         is_attached: choices.is_one_in(2),
+        process: None,
         stop_on_entry: choices.is_one_in(2),
         launch_id: "scripted".to_owned(),
         allows_run_in_terminal: false,

@@ -49,7 +49,11 @@ event!(ExitedEvent, "exited", {
 });
 event!(
     /// Debugging has ended.
-    TerminatedEvent, "terminated", {}
+    TerminatedEvent, "terminated", {
+        /// Not of the protocol, from our own adapters: the connection to the program was lost, for this reason, and the
+        /// program may run on.
+        connection_lost: Option<String>,
+    }
 );
 event!(ThreadEvent, "thread", {
     /// `started`, `exited`

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::select_all;
 use tether_base::error::Result;
 use tether_base::ring::RingQuery;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::convert;
 use super::end_message::{describe_end, require_test_run};
@@ -36,7 +36,8 @@ pub async fn wait_and_report(
     budget: Option<u32>,
 ) -> Result<StopReport> {
     let since = managed.session.event_log().output_cursor();
-    let mut waited = managed.session.wait_for_stop(limit.remaining()).await;
+    let (managed, mut waited) = wait_for_stop(context, managed, limit).await;
+    let managed = &managed;
     if matches!(waited.state, RunState::Starting | RunState::Running) {
         let timeout = waited.message.filter(|_| limit.has_wait());
         waited.message = match important_message(managed, since) {
@@ -50,6 +51,28 @@ pub async fn wait_and_report(
     let report = stop_report(managed, waited, (limit.time_with_grace(), budget), context.sessions.workspace()).await;
     require_test_run(context.launch_memory.test_runner(&managed.id), managed, report.state)?;
     Ok(report)
+}
+
+/// Waits for a stop, also while a session whose connection was lost is attached to again. Returns the session that it is of.
+async fn wait_for_stop(
+    context: &SupervisorContext,
+    managed: &ManagedSession,
+    limit: WaitLimit,
+) -> (ManagedSession, WaitOutcome) {
+    let began = Instant::now();
+    let mut managed = managed.clone();
+    loop {
+        let waited = managed.session.wait_for_stop(limit.remaining()).await;
+        let mut again = None;
+        if waited.state == RunState::Disconnected && limit.has_wait() {
+            let reconnection = context.sessions.wait_for_reconnection(&managed);
+            again = timeout(limit.remaining(), reconnection).await.ok().flatten();
+        }
+        match again {
+            Some(again) => managed = again,
+            None => return (managed, WaitOutcome { waited: began.elapsed(), ..waited }),
+        }
+    }
 }
 
 /// The newest `important` output of the adapter since `since`, its first line; such as that a condition cannot be evaluated.

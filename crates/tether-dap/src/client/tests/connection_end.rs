@@ -46,7 +46,7 @@ async fn events_before_the_end_can_still_be_read() {
     let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
     assert_eq!(event.read_body::<ExitedEvent>(), Some(ExitedEvent { exit_code: 3, ..ExitedEvent::default() }));
     let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read_body::<TerminatedEvent>(), Some(TerminatedEvent {}));
+    assert_eq!(event.read_body::<TerminatedEvent>(), Some(TerminatedEvent::default()));
     assert!(inbox.next().await.is_none());
 }
 

@@ -112,7 +112,7 @@ fn reverse_requests_and_events_are_valid() {
     validator.event(&[StoppedEvent { reason: "step".into(), ..StoppedEvent::default() }, stopped]);
     validator.event(&[ContinuedEvent::default(), ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }]);
     validator.event(&[ExitedEvent { exit_code: -9, ..ExitedEvent::default() }]);
-    validator.event(&[TerminatedEvent {}]);
+    validator.event(&[TerminatedEvent::default()]);
     validator.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
     let output = OutputEvent { output: "x\n".into(), category: text("stdout"), data: None };
     validator.event(&[OutputEvent::default(), output]);
