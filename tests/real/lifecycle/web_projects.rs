@@ -38,6 +38,13 @@ fn link_modules(installed: &Path, into: &Path) {
     }
 }
 
+/// Replaces a file at once: Vite may read one that is empty for a moment, and not see that it is written right after.
+pub fn save(sandbox: &Sandbox, file: &str, content: &str) {
+    // An ignored folder.
+    sandbox.write("dist/new", content);
+    std::fs::rename(sandbox.path("dist/new"), sandbox.path(file)).unwrap();
+}
+
 fn evaluate(sandbox: &Sandbox, expression: &str) -> Value {
     sandbox.json(&["evaluate", expression])
 }
@@ -65,7 +72,7 @@ fn a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     assert_eq!((&first["status"], &first["method"]), (&json!(200), &json!("GET")), "{first:#}");
 
     let changed = |file: &str, content: String, expression: &str| {
-        sandbox.write(file, &content);
+        save(&sandbox, file, &content);
         let answer = evaluate(&sandbox, expression);
         assert!(answer["refreshed"].is_null(), "{answer:#}");
         (answer["value"].clone(), answer["notes"].to_string())
@@ -104,7 +111,7 @@ fn a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
     sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.json(&["start"]);
     assert_eq!(evaluate(&sandbox, "location.port")["value"], port.to_string());
-    sandbox.write("src/main.js", &SCRIPT.replace("one", "two"));
+    save(&sandbox, "src/main.js", &SCRIPT.replace("one", "two"));
     let answer = evaluate(&sandbox, "document.querySelector('#app').textContent");
     assert_eq!((&answer["value"], answer["refreshed"].is_null()), (&json!("two"), true), "{answer:#}");
     let server = server_of(&sandbox);
