@@ -196,7 +196,8 @@ pub(crate) async fn data_breakpoint_info(
         Ok((class, field)) => {
             let access_types = ["read", "write", "readWrite"].map(str::to_owned).to_vec();
             let data_id = format!("{class}.{field}");
-            Ok(DataBreakpointInfoResponse { data_id: Some(data_id.clone()), description: data_id, access_types })
+            let (data_id, description) = (Some(data_id.clone()), data_id);
+            Ok(DataBreakpointInfoResponse { data_id, description, access_types, can_persist: true })
         }
         Err(failure) => Ok(DataBreakpointInfoResponse { description: failure.0, ..Default::default() }),
     }

@@ -28,7 +28,7 @@ pub(crate) async fn data_breakpoint_info(
     match find_watchable(session, &arguments).await {
         Ok(property) => {
             let (data_id, access_types) = (Some(property.data_id(&session.binding)), vec![ACCESS.to_owned()]);
-            DataBreakpointInfoResponse { data_id, description: property.name, access_types }
+            DataBreakpointInfoResponse { data_id, description: property.name, access_types, can_persist: false }
         }
         Err(RequestFailure(description)) => DataBreakpointInfoResponse { description, ..Default::default() },
     }

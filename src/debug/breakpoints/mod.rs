@@ -10,12 +10,14 @@
 //! | `merge` | breakpoints of several owners in one place, as one for the adapter |
 //! | `sync` | the requests that send them to a target |
 //! | `function_sync` | the ones of these for functions and panics |
+//! | `data_sync` | the ones for data, and which data is found by its name alone |
 //! | `binding_request` | one request, and recording its response |
 //! | `binding` | the adapters' responses in one session |
 
 mod anchor;
 mod binding;
 mod binding_request;
+pub(super) mod data_sync;
 mod editor_breakpoints;
 pub(super) mod function_sync;
 mod list;

@@ -98,6 +98,9 @@ pub enum BreakpointKind {
         expression: String,
         /// The accesses that stop the program.
         access: DataAccess,
+        /// By which name an adapter finds the same data in any launch: `com.example.Counter.value`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        persistent_name: Option<String>,
     },
 }
 

@@ -263,7 +263,8 @@ mod tests {
         assert_eq!((temporary(3).await, temporary(2).await), (Some(2), Some(3)), "the one there has a condition");
         store.set_line(&file, 1, BreakpointConditions::default()).await.unwrap();
         assert_eq!(temporary(1).await, None);
-        let data = BreakpointKind::Data { expression: "self.x".into(), access: DataAccess::ReadWrite };
+        let data =
+            BreakpointKind::Data { expression: "self.x".into(), access: DataAccess::ReadWrite, persistent_name: None };
         store.change(|list| list.set(data, BreakpointConditions::default())).await.unwrap();
         let exceptions = ExceptionSpec { uncaught: true, ..ExceptionSpec::default() };
         store.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await.unwrap();

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use futures_util::future::join_all;
 use tether_dap::DapClient;
 use tether_dap::types::{
-    ConfigurationDoneArguments, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
-    SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SourceBreakpoint,
+    ConfigurationDoneArguments, DapCapabilities, DapSource, ExceptionFilterOptions, SetBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SourceBreakpoint,
 };
 
 use super::binding_request::request_bindings;
+use super::data_sync::{send_data_breakpoints, send_stored_data_breakpoints};
 use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
@@ -53,11 +54,7 @@ pub async fn send_all_breakpoints(client: &DapClient, target: &TargetHandle, fir
         tokio::join!(remembered, sent);
         send_function_breakpoints(client, target, false).await;
         send_exception_filters(client, target).await;
-        let resolved = target.shared.with_state(|state| state.data_of(target.id));
-        let is_data = |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Data { .. });
-        let data = stored.breakpoints.iter().filter(is_data).map(|spec| spec.id);
-        let unresolved: Vec<u32> = data.filter(|id| resolved.iter().all(|(known, _)| known != id)).collect();
-        target.record_refusal(&unresolved, "data is found in a stopped frame only: set it again there");
+        send_stored_data_breakpoints(client, target, &stored.breakpoints).await;
         if first && target.capabilities().can("supportsConfigurationDoneRequest") {
             log_error(client.request(&ConfigurationDoneArguments {}, target.shared.request_timeout).await);
         }
@@ -125,19 +122,6 @@ async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     }
     let request = SetExceptionBreakpointsArguments { filters, filter_options };
     log_error(client.request(&request, target.shared.request_timeout).await);
-}
-
-/// Sends the data breakpoints for which the target has returned ids.
-async fn send_data_breakpoints(client: &DapClient, target: &TargetHandle) {
-    let data = target.shared.with_state(|state| state.data_of(target.id));
-    let (ids, breakpoints): (Vec<u32>, Vec<DataBreakpoint>) = data.into_iter().unzip();
-    // An adapter may exit at a request that it does not support (rdbg).
-    if !target.capabilities().can("supportsDataBreakpoints") {
-        return target.record_refusal(&ids, "this adapter has no data breakpoints");
-    }
-    let each: Vec<Vec<u32>> = ids.iter().map(|id| vec![*id]).collect();
-    request_bindings(client, target, &each, &SetDataBreakpointsArguments { breakpoints }).await;
-    target.change_bindings(|state| state.bindings.explain_refused_watchpoints(target.id, &ids));
 }
 
 /// Why a line breakpoint is not sent. An adapter that does not support a condition would stop every time.

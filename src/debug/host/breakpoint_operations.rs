@@ -9,6 +9,7 @@ use tether_dap::types::{DataBreakpoint, DataBreakpointInfoArguments, ExceptionFi
 
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
+use crate::debug::breakpoints::data_sync::find_data_by_name;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
     BindingStatus, BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorLine, ExceptionSpec,
@@ -69,28 +70,54 @@ impl SessionRegistry {
         Ok(self.wait_for_binding(spec).await)
     }
 
-    /// Sets a data breakpoint in the top frame of a stopped session; without any session it is only stored.
+    /// Sets a data breakpoint: in the top frame of a stopped session, or by a name that an adapter finds without one. Without any
+    /// session it is only stored. Errors: no adapter finds it.
     pub async fn set_data_breakpoint(&self, expression: String, access: DataAccess) -> Result<BreakpointStatus> {
         let active = self.active_sessions();
         let stopped = active.iter().find(|it| it.run_state() == RunState::Stopped);
-        let found = match stopped {
-            Some(managed) => Some((managed, resolve_data_breakpoint(&managed.session, &expression, access).await?)),
-            None if active.is_empty() => None,
+        let in_frame = match stopped {
+            Some(managed) => resolve_data_breakpoint(&managed.session, &expression, access).await,
             None => {
                 let error = Error::usage(format!("cannot watch `{expression}`")).because("no session is stopped");
-                return Err(error.hint("`tether debug pause` stops one, in a frame where the data is found"));
+                Err(error.hint("`tether debug pause` stops one, in a frame where the data is found"))
             }
         };
-        let kind = BreakpointKind::Data { expression: expression.clone(), access };
+        // What is found in a frame alone may mean something else in another session.
+        let name = match &in_frame {
+            Ok(found) => found.persistent_name.clone(),
+            Err(_) => Some(expression.clone()),
+        };
+        let mut by_name = Vec::new();
+        for managed in &active {
+            if let Some(name) = &name {
+                by_name.push((managed, find_data_in_targets(&managed.session, name, access).await));
+            }
+        }
+        let is_found_by_name = by_name.iter().any(|(_, found)| !found.is_empty());
+        let in_frame = match in_frame {
+            Ok(found) => Some(found),
+            Err(error) if !active.is_empty() && !is_found_by_name => return Err(error),
+            Err(_) => None,
+        };
+        let persistent_name = name.filter(|_| is_found_by_name);
+        let kind = BreakpointKind::Data { expression: expression.clone(), access, persistent_name };
         let spec = self.0.breakpoints.change(|list| list.set(kind, BreakpointConditions::default())).await?;
-        if let Some((managed, (frame, data))) = found {
+        for (managed, found) in by_name {
+            let found = found.into_iter().map(|(target, data)| ((target, spec.id), data));
+            managed.session.shared.with_state(|state| state.data.extend(found));
+        }
+        if let (Some(FoundData { frame, data, .. }), Some(managed)) = (in_frame, stopped) {
             let now = inspect::evaluate(&managed.session, &expression, Some(frame), "watch").await.ok();
             let now = now.map(|(_, response)| response.result);
             managed.session.shared.with_state(|state| {
                 state.watched.record_value(spec.id, 0, now);
                 state.data.insert((frame.target, spec.id), data);
             });
-            managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
+        }
+        for managed in &active {
+            if managed.session.shared.with_state(|state| state.data.keys().any(|(_, id)| *id == spec.id)) {
+                managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
+            }
         }
         Ok(self.wait_for_binding(spec).await)
     }
@@ -298,12 +325,28 @@ impl SessionRegistry {
     }
 }
 
+/// Data that was found in a frame.
+struct FoundData {
+    frame: ScopedId,
+    data: DataBreakpoint,
+    /// By which name it is found in other sessions, too.
+    persistent_name: Option<String>,
+}
+
+/// The data in each target of a session whose adapter finds it by that name, without a frame.
+async fn find_data_in_targets(session: &DebugSession, name: &str, access: DataAccess) -> Vec<(usize, DataBreakpoint)> {
+    let mut found = Vec::new();
+    for target in session.shared.targets().iter().filter(|target| target.are_breakpoints_sent()) {
+        let Some(client) = target.client() else { continue };
+        if let Ok(data) = find_data_by_name(&client, target, name, access).await {
+            found.push((target.id, data));
+        }
+    }
+    found
+}
+
 /// The adapter's id of data in the top frame, found by the whole expression or as a variable of one of its scopes.
-async fn resolve_data_breakpoint(
-    session: &DebugSession,
-    expression: &str,
-    access: DataAccess,
-) -> Result<(ScopedId, DataBreakpoint)> {
+async fn resolve_data_breakpoint(session: &DebugSession, expression: &str, access: DataAccess) -> Result<FoundData> {
     let frame = inspect::resolve_frame(session, None).await?;
     let cannot = || Error::usage(format!("cannot watch `{expression}`"));
     if !session.shared.target(frame.target).capabilities().can("supportsDataBreakpoints") {
@@ -340,8 +383,9 @@ async fn resolve_data_breakpoint(
             let offered = info.access_types.join(", ");
             return Err(cannot().because(format!("the adapter can only watch: {offered}")));
         }
-        let access_type = Some(access_type);
-        return Ok((frame, DataBreakpoint { data_id, access_type, ..DataBreakpoint::default() }));
+        let persistent_name = Some(data_id.clone()).filter(|_| info.can_persist);
+        let data = DataBreakpoint { data_id, access_type: Some(access_type), ..DataBreakpoint::default() };
+        return Ok(FoundData { frame, data, persistent_name });
     }
     Err(cannot().because(reason.unwrap_or_else(|| "the adapter finds no such data here".to_owned())))
 }

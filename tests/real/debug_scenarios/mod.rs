@@ -11,6 +11,7 @@ mod java_status;
 mod java_stops;
 mod java_suspensions;
 mod java_swapped_frames;
+mod java_watchpoints;
 mod native_stops;
 mod node_stops;
 mod one_shot;

@@ -108,6 +108,8 @@ shape!(DataBreakpointInfoResponse {
     data_id: Option<String>,
     description: String;
     access_types: Vec<String>,
+    /// The id stands for the same data in the next session, too.
+    can_persist: bool,
 });
 
 request!(ThreadsArguments, "threads" -> ThreadsResponse, {});

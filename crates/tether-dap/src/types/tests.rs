@@ -214,6 +214,7 @@ fn every_request_about_breakpoints_is_valid() {
         data_id: text("d"),
         description: "x".into(),
         access_types: vec!["read".into(), "write".into()],
+        can_persist: true,
     };
     validator.response::<DataBreakpointInfoArguments>(&[DataBreakpointInfoResponse::default(), watchable]);
     validator.event(&[BreakpointEvent { reason: "changed".into(), breakpoint: breakpoint() }]);

@@ -199,7 +199,7 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
             report.class_name = Some(class_name.clone());
             report.line = Some(bound.0.unwrap_or(*line));
         }
-        breakpoints::BreakpointKind::Data { expression, access } => {
+        breakpoints::BreakpointKind::Data { expression, access, .. } => {
             report.expression = Some(expression.clone());
             report.access = Some(*access);
         }
