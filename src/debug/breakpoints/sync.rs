@@ -18,7 +18,7 @@ use super::data_sync::{send_data_breakpoints, send_stored_data_breakpoints};
 use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
-use crate::debug::session::requests::log_error;
+use crate::debug::session::disconnect::log_error;
 use crate::debug::session::target_handle::TargetHandle;
 
 /// A kind of breakpoints that has changed.

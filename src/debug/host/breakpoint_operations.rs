@@ -18,7 +18,7 @@ use crate::debug::breakpoints::{
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::session::requests::Resume;
+use crate::debug::session::resume::Resume;
 use crate::debug::session::target_handle::TargetHandle;
 use crate::vocabulary::{DataAccess, RunState};
 

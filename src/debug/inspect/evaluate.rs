@@ -10,7 +10,7 @@ use super::stack::{list_scopes, resolve_frame};
 use super::variables::read_variables;
 use super::variables::{DapVariable, VariableParent};
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::session::requests::log_error;
+use crate::debug::session::disconnect::log_error;
 use crate::vocabulary::RunState;
 
 /// How much of an expression or a name an error shows, in characters.

@@ -33,7 +33,7 @@ use super::session_feed::{FeedChange, SessionFeed};
 use super::session_requests::{FORWARDED_REQUESTS, forward_request, pause_thread, respond_threads, resume_thread};
 use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::host::registry::SessionRegistry;
-use crate::debug::session::requests::Resume;
+use crate::debug::session::resume::Resume;
 use crate::debug::session::snapshot::SessionSnapshot;
 
 /// Requests that wait for an adapter at one time; past that, no further one is read.

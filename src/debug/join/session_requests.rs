@@ -14,8 +14,7 @@ use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::session::requests::Resume;
-use crate::debug::session::snapshot::ResumeClient;
+use crate::debug::session::resume::{Resume, ResumeClient};
 
 /// What is forwarded; everything else is answered here, or refused.
 pub const FORWARDED_REQUESTS: [&str; 9] = [

@@ -3,7 +3,8 @@
 //! An editor may see fewer states than there were: what began and ended between two of them is left out, but never a stop
 //! that is the present one.
 
-use crate::debug::session::snapshot::{LastResume, SessionSnapshot, TargetSnapshot};
+use crate::debug::session::resume::LastResume;
+use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_state::TargetPhase;
 use crate::vocabulary::StopKind;

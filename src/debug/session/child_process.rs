@@ -8,7 +8,7 @@ use tether_dap::types::{AttachArguments, ConfigurationDoneArguments, StartReques
 use tether_dap::{DapClient, DapError};
 use tokio::time::timeout;
 
-use super::requests::{log_error, send_disconnect};
+use super::disconnect::{log_error, send_disconnect};
 use super::target::TargetPlan;
 use crate::adapters::OpenedChild;
 

@@ -3,7 +3,7 @@
 use tether_dap::{DapError, IncomingRequest};
 use tokio::sync::oneshot;
 
-use super::requests::Resume;
+use super::resume::Resume;
 
 /// A command to the session's task.
 pub enum SessionCommand {

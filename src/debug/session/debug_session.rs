@@ -15,16 +15,14 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
 use tether_dap::DapError;
 use tether_dap::types::{CaptureEventsArguments, DapRequest};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use super::command::SessionCommand;
 use super::event_log::EventLog;
-use super::requests::Resume;
 use super::session_shared::SessionShared;
-use super::snapshot::{ResumeClient, SessionSnapshot, TargetSnapshot, WaitOutcome};
-use super::stop::ThreadStop;
+use super::snapshot::{SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::target_handle::{TargetGuard, TargetHandle};
-use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase};
+use super::target_state::{TargetEnd, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
 use crate::adapters::Quirks;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
@@ -41,16 +39,16 @@ const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct DebugSession {
     pub(in crate::debug) shared: Arc<SessionShared>,
     /// In the order of their start.
-    programs: Arc<Mutex<Vec<ProgramHandle>>>,
+    pub(super) programs: Arc<Mutex<Vec<ProgramHandle>>>,
 }
 
 /// The task of one program.
-struct ProgramHandle {
+pub(super) struct ProgramHandle {
     commands: mpsc::UnboundedSender<SessionCommand>,
     /// As the adapter's quirk of that name.
     binds_late: bool,
     /// A resume is of one thread.
-    resumes_one_thread: bool,
+    pub(super) resumes_one_thread: bool,
 }
 
 impl DebugSession {
@@ -99,7 +97,9 @@ impl DebugSession {
     ) -> DebugSession {
         // No request is ever sent.
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, Duration::ZERO));
-        shared.add_target(TargetSnapshot { name, ..TargetSnapshot::default() }).step(TargetInput::Closed(reason));
+        shared
+            .add_target(TargetSnapshot { name, ..TargetSnapshot::default() })
+            .apply_input(TargetInput::Closed(reason));
         DebugSession { shared, programs: Arc::default() }
     }
 
@@ -175,44 +175,8 @@ impl DebugSession {
         WaitOutcome { stop, state, waited: began.elapsed(), message }
     }
 
-    /// Resumes a stopped thread, or that of the primary stop. When this returns without an error, the adapter has
-    /// accepted it. It is not undone when the caller is cancelled.
-    pub async fn resume(&self, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
-        self.resume_by(ResumeClient::Other, how, thread).await
-    }
-
-    /// As [`DebugSession::resume`], at the request of that client.
-    pub async fn resume_by(&self, by: ResumeClient, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
-        let (target, thread) = self.resolve_thread(thread)?;
-        let program = self.snapshot().targets.get(target).map(|target| target.program);
-        let program = program.ok_or_else(|| self.not_stopped_error())?;
-        let input = match lock(&self.programs).get(program).is_some_and(|program| program.resumes_one_thread) {
-            true => TargetInput::ResumeOne(thread),
-            false => TargetInput::Resume(Some(thread)),
-        };
-        if self.shared.resume_target(target, input, (by, how)) != TargetEffect::Send {
-            return Err(self.not_stopped_error());
-        }
-        let (reply, outcome) = oneshot::channel();
-        self.send_command(program, SessionCommand::Resume { target, how, thread, reply });
-        let gone = || DapError::Closed("the session has ended".to_owned());
-        let outcome = outcome.await.unwrap_or_else(|_| Err(gone()));
-        let is_gone = |cause: &DapError| {
-            let has_stop = |it: &ThreadStop| it.thread_id == Some(thread);
-            !matches!(cause, DapError::TimedOut { .. })
-                && self.snapshot().ended_stop.is_some()
-                && !self.shared.target(target).stops().iter().any(has_stop)
-        };
-        match outcome {
-            // It went on, and ended before its adapter had answered: how is in the snapshot.
-            Ok(()) | Err(DapError::Closed(_)) => Ok(()),
-            Err(cause) if is_gone(&cause) => Err(self.not_stopped_error()),
-            Err(cause) => Err(Error::other("cannot resume the program").because(cause)),
-        }
-    }
-
     /// When the task has ended, the command is dropped.
-    fn send_command(&self, program: usize, command: SessionCommand) {
+    pub(super) fn send_command(&self, program: usize, command: SessionCommand) {
         let programs = lock(&self.programs);
         let _ = programs.get(program).map(|program| program.commands.send(command));
     }
@@ -312,20 +276,6 @@ impl DebugSession {
         self.shared.client(target).ok_or_else(gone)?.request(request, self.shared.request_timeout).await
     }
 
-    /// The target and the thread of a request: the named thread if it has stopped, or that of the primary stop.
-    pub(in crate::debug) fn resolve_thread(&self, thread: Option<(usize, i64)>) -> Result<(usize, i64)> {
-        let snapshot = self.snapshot();
-        let stops = snapshot.stops();
-        let Some((target, id)) = thread else {
-            let (target, stop) = stops.first().ok_or_else(|| self.not_stopped_error())?;
-            return Ok((*target, stop.thread_id.unwrap_or_default()));
-        };
-        // A thread that has no stop of its own has stopped along with one that has.
-        let stopped =
-            |(of, stop): &&(usize, &ThreadStop)| *of == target && (stop.thread_id == Some(id) || stop.all_threads);
-        stops.iter().find(stopped).map(|_| (target, id)).ok_or_else(|| self.not_stopped_error())
-    }
-
     /// The error of a request that an adapter has refused or not answered, with what to do next. `what` completes
     /// "cannot …".
     pub(in crate::debug) fn request_error(&self, what: &str, cause: DapError) -> Error {
@@ -340,27 +290,5 @@ impl DebugSession {
             _ if timed_out => error.hint("the program may be busy: `tether debug status` shows its state"),
             _ => error,
         }
-    }
-
-    /// The error of an operation that needs a stopped program.
-    pub(in crate::debug) fn not_stopped_error(&self) -> Error {
-        let snapshot = self.snapshot();
-        let error = Error::new(ErrorKind::Usage, "the program is not stopped");
-        let state = format!("its state is {}", snapshot.run_state().name());
-        let state = match &snapshot.ended_stop {
-            Some(ended) => format!("{ended}; {state}"),
-            None => state,
-        };
-        if snapshot.is_ended() {
-            return error.because(state).hint("`tether debug launch` starts a session");
-        }
-        let resumed = snapshot.last_resume().filter(|_| snapshot.ended_stop.is_none());
-        let resumed = resumed.map(|it| format!("{state}, resumed by {} ({})", it.by, it.how.name()));
-        let error = error.because(resumed.unwrap_or(state));
-        let any_stopped = snapshot.targets.iter().any(|target| matches!(target.state.phase, TargetPhase::Stopped(_)));
-        if any_stopped {
-            return error.hint("that thread runs: `tether debug status` lists the ones that are stopped");
-        }
-        error.hint("`tether debug pause` stops it; `tether debug wait` waits until it stops by itself")
     }
 }

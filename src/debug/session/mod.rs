@@ -2,13 +2,14 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `debug_session` | the handle: wait, resume, stop |
+//! | `debug_session` | the handle: wait, stop, breakpoints |
 //! | `task` | the task that owns all others of one program of the session: it starts, resumes and ends targets |
 //! | `target` | one connection to an adapter: how it is started, its events and end |
 //! | `awaited_children` | children that may connect after the end of the program |
 //! | `child_process` | a child of the program that has connected, and is not debugged |
 //! | `command` | the commands to that task |
-//! | `requests` | resume and disconnect |
+//! | `resume` | resuming a program: which thread, how, for whom |
+//! | `disconnect` | disconnecting from an adapter |
 //! | `session_state` | the state that targets and handles share, behind one lock |
 //! | `session_shared` | that lock, and the snapshot that is published |
 //! | `target_handle` | a handle to one target, and the guard of its task |
@@ -31,9 +32,10 @@ mod condition_failures;
 pub(super) mod debug_session;
 mod detach_hook;
 mod detach_preparation;
+pub(super) mod disconnect;
 pub mod event_log;
 mod output_flush;
-pub(super) mod requests;
+pub(super) mod resume;
 mod run_in_terminal;
 pub(super) mod session_shared;
 mod session_state;

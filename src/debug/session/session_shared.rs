@@ -13,9 +13,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 
 use super::event_log::EventLog;
-use super::requests::Resume;
+use super::resume::{LastResume, Resume, ResumeClient};
 use super::session_state::{SessionState, TargetChannel};
-use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
+use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::source_memory::SourceMemory;
 use super::target_handle::TargetHandle;
 use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, next_state};
@@ -86,16 +86,21 @@ impl SessionShared {
     }
 
     /// Applies an input to a target and publishes the result. Returns what the caller has to do.
-    pub fn step_target(&self, target: usize, input: TargetInput) -> TargetEffect {
-        self.apply_input(target, input, None)
+    pub fn apply_input(&self, target: usize, input: TargetInput) -> TargetEffect {
+        self.apply_and_publish(target, input, None)
     }
 
     /// Applies the resume of a target, if it is stopped, and publishes who does.
     pub fn resume_target(&self, target: usize, input: TargetInput, (by, how): (ResumeClient, Resume)) -> TargetEffect {
-        self.apply_input(target, input, Some((by, how)))
+        self.apply_and_publish(target, input, Some((by, how)))
     }
 
-    fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(ResumeClient, Resume)>) -> TargetEffect {
+    fn apply_and_publish(
+        &self,
+        target: usize,
+        input: TargetInput,
+        resumes: Option<(ResumeClient, Resume)>,
+    ) -> TargetEffect {
         let cursor = self.event_log.output_cursor();
         match input {
             // Before it is published: who is woken by the stop reads the output since the one before.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::requests::Resume;
+use super::resume::LastResume;
 use super::stop::ThreadStop;
 use super::target_state::{TargetEnd, TargetPhase, TargetState};
 use crate::vocabulary::RunState;
@@ -48,40 +48,6 @@ pub struct TargetSnapshot {
     pub(in crate::debug) stopped_in: u64,
     /// Who has resumed it last.
     pub last_resume: Option<LastResume>,
-}
-
-/// The clients that are not joined editors, as those read of them.
-const OTHER_CLIENTS: &str = "an agent or a command";
-
-/// Who requests to resume a program.
-#[derive(Clone, Debug)]
-pub enum ResumeClient {
-    /// A joined editor, by its name.
-    Editor(Arc<str>),
-    /// An agent, or the command line.
-    Other,
-}
-
-impl ResumeClient {
-    /// Its name for readers, and whether it is a joined editor.
-    pub(super) fn name(self) -> (Arc<str>, bool) {
-        match self {
-            ResumeClient::Editor(name) => (name, true),
-            ResumeClient::Other => (OTHER_CLIENTS.into(), false),
-        }
-    }
-}
-
-/// A request to resume a target that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastResume {
-    /// Who sent it, for readers.
-    pub by: Arc<str>,
-    /// Whether that is a joined editor.
-    pub is_by_editor: bool,
-    pub how: Resume,
-    /// The generation that it began.
-    pub generation: u64,
 }
 
 /// An editor that has joined a session.

@@ -14,7 +14,7 @@ use std::path::Path;
 use tether_dap::DapClient;
 use tether_dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 
-use super::requests::log_error;
+use super::disconnect::log_error;
 use super::stop::ThreadStop;
 use super::target_handle::TargetHandle;
 use crate::debug::breakpoints::BreakpointSpec;

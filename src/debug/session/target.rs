@@ -28,8 +28,9 @@ use tracing::warn;
 
 use super::command::SessionCommand;
 use super::detach_hook::install_detach_hook;
+use super::disconnect::{log_error, send_disconnect};
 use super::output_flush::OutputFlush;
-use super::requests::{Resume, log_error, send_disconnect};
+use super::resume::Resume;
 use super::run_in_terminal::run_in_terminal;
 use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
@@ -157,7 +158,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
         wait_for_replacement(&target.guard, target.is_replaced).await;
     }
     let input = target.closed_input(reason).await;
-    target.guard.step_and_clean_up(input);
+    target.guard.apply_and_clean_up(input);
     // Requests under way are written and their responses read. What has no end of its own (a program that runs for the
     // adapter) is cut off.
     let rest = async { while target.calls.join_next().await.is_some() {} };
@@ -170,7 +171,7 @@ async fn wait_for_replacement(guard: &TargetGuard, is_expected: bool) {
     let mut snapshots = guard.shared.snapshot.subscribe();
     let Some(pid) = snapshots.borrow().targets.get(guard.id).and_then(|target| target.pid) else { return };
     // Its stop has ended with the connection.
-    guard.step_and_clean_up(TargetInput::Continued(None));
+    guard.apply_and_clean_up(TargetInput::Continued(None));
     let is_over = |it: &SessionSnapshot| {
         it.find_process(pid) != Some(guard.id)
             || it.targets.get(guard.id).is_none_or(|target| matches!(target.state.phase, TargetPhase::Ended(_)))
@@ -219,11 +220,11 @@ impl TargetTask {
                     None => return,
                 },
                 Some(result) = self.calls.join_next() => match result {
-                    Ok(CallResult::Started(Ok(()))) => drop(self.guard.step_and_clean_up(TargetInput::Started)),
+                    Ok(CallResult::Started(Ok(()))) => drop(self.guard.apply_and_clean_up(TargetInput::Started)),
                     Ok(CallResult::Started(Err(error))) => {
                         self.report_unreached(&error);
                         let input = self.closed_input(error.to_string()).await;
-                        self.guard.step_and_clean_up(input);
+                        self.guard.apply_and_clean_up(input);
                         self.disconnect();
                     }
                     Ok(CallResult::Decided(decision)) => self.apply_late_decision(decision),
@@ -270,22 +271,22 @@ impl TargetTask {
                 self.stops_before_call = stops;
             }
             let one_thread = continued.all_threads_continued == Some(false);
-            self.step(TargetInput::Continued(one_thread.then_some(continued.thread_id)));
+            self.apply(TargetInput::Continued(one_thread.then_some(continued.thread_id)));
         } else if let Some(thread) = event.read_body::<ThreadEvent>().filter(|thread| thread.reason == "exited") {
             if self.undecided_stops > 0 {
                 self.exited_threads.insert(thread.thread_id);
             }
-            self.step(TargetInput::ThreadExited(thread.thread_id));
+            self.apply(TargetInput::ThreadExited(thread.thread_id));
         } else if let Some(exited) = event.read_body::<ExitedEvent>() {
             match exited.pydevd_reason.as_deref() {
                 Some(PROCESS_REPLACED) => self.is_replaced = true,
-                _ => self.step(TargetInput::Exited(exited.exit_code)),
+                _ => self.apply(TargetInput::Exited(exited.exit_code)),
             }
         } else if let Some(ended) = event.read_body::<TerminatedEvent>() {
             match ended.connection_lost {
-                None => self.step(TargetInput::Terminated),
+                None => self.apply(TargetInput::Terminated),
                 Some(reason) => {
-                    self.step(TargetInput::Closed(reason));
+                    self.apply(TargetInput::Closed(reason));
                     self.disconnect();
                 }
             }
@@ -326,8 +327,8 @@ impl TargetTask {
         }
     }
 
-    fn step(&mut self, input: TargetInput) {
-        if self.guard.step_and_clean_up(input) == TargetEffect::Disconnect {
+    fn apply(&mut self, input: TargetInput) {
+        if self.guard.apply_and_clean_up(input) == TargetEffect::Disconnect {
             self.disconnect();
         }
     }
@@ -337,7 +338,7 @@ impl TargetTask {
         let before = std::mem::take(&mut self.stops_before_call);
         if stopped.reason == FUNCTION_CALL && !(before.is_empty() && self.guard.stops().is_empty()) {
             for stop in before {
-                self.guard.step_and_clean_up(TargetInput::Stopped(stop));
+                self.guard.apply_and_clean_up(TargetInput::Stopped(stop));
             }
             return;
         }
@@ -385,7 +386,7 @@ impl TargetTask {
 
     fn apply_decision(&mut self, decision: StopDecision) {
         match decision {
-            StopDecision::Stop(stop) => drop(self.guard.step_and_clean_up(TargetInput::Stopped(stop))),
+            StopDecision::Stop(stop) => drop(self.guard.apply_and_clean_up(TargetInput::Stopped(stop))),
             StopDecision::AutoContinue(stop) => {
                 let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
                 self.spawn_call(async move {

@@ -24,14 +24,14 @@ pub struct TargetHandle {
 }
 
 impl TargetHandle {
-    /// Applies an input to the target; see [`SessionShared::step_target`]. A connection that closes while the session is
+    /// Applies an input to the target; see [`SessionShared::apply_input`]. A connection that closes while the session is
     /// being stopped is part of that.
-    pub fn step(&self, input: TargetInput) -> TargetEffect {
+    pub fn apply_input(&self, input: TargetInput) -> TargetEffect {
         let input = match input {
             TargetInput::Closed(_) if self.shared.with_state(|state| state.is_stopping()) => TargetInput::Terminated,
             input => input,
         };
-        self.shared.step_target(self.id, input)
+        self.shared.apply_input(self.id, input)
     }
 
     /// Whether the target has started, and not ended.
@@ -152,9 +152,9 @@ impl std::ops::Deref for TargetGuard {
 
 impl TargetGuard {
     /// Applies an input; a stop also removes the temporary breakpoints.
-    pub fn step_and_clean_up(&self, input: TargetInput) -> TargetEffect {
+    pub fn apply_and_clean_up(&self, input: TargetInput) -> TargetEffect {
         let stops = matches!(input, TargetInput::Stopped(_));
-        let effect = self.handle.step(input);
+        let effect = self.handle.apply_input(input);
         if stops {
             self.send_command(SessionCommand::RemoveTemporary);
         }
@@ -181,7 +181,7 @@ impl TargetGuard {
 impl Drop for TargetGuard {
     fn drop(&mut self) {
         // However the task has ended: nothing waits for a target without a connection.
-        self.handle.step(TargetInput::Closed("it was given up".to_owned()));
+        self.handle.apply_input(TargetInput::Closed("it was given up".to_owned()));
         self.handle.change_bindings(|state| state.clear_client(self.handle.id));
     }
 }

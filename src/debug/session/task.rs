@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tether_dap::types::{EmptyResponse, StartDebuggingArguments, ThreadsArguments};
+use tether_dap::types::{EmptyResponse, StartDebuggingArguments};
 use tether_dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -16,8 +16,9 @@ use tracing::warn;
 use super::awaited_children::{AwaitedChildren, wait_for_last_child};
 use super::child_process::release_child;
 use super::command::SessionCommand;
+use super::disconnect::{DISCONNECT_TIMEOUT, send_disconnect};
 use super::output_flush::FLUSH_TIMEOUT;
-use super::requests::{DISCONNECT_TIMEOUT, Resume, send_disconnect};
+use super::resume::send_resume;
 use super::session_shared::SessionShared;
 use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::target::{TargetPlan, drive_target};
@@ -34,8 +35,6 @@ const MAX_TARGETS: usize = 4096;
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
-/// How long an adapter may take to list its threads once it has refused to resume one: the refusal waits for that.
-const THREAD_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program of a session: how it is started, and connected to.
 pub struct SessionProgram {
@@ -278,7 +277,7 @@ impl SessionTask {
                 Ok(connection) => drive_target(guard, plan, DapClient::over(connection)).await,
                 Err(cause) => {
                     guard.report_unreached(&cause.to_string());
-                    guard.step_and_clean_up(TargetInput::Closed(cause.to_string()));
+                    guard.apply_and_clean_up(TargetInput::Closed(cause.to_string()));
                 }
             }
             None
@@ -339,30 +338,6 @@ async fn next_undebugged(children: &mut Option<UndebuggedChildren>) -> io::Resul
     }
 }
 
-async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thread: i64) -> Result<(), DapError> {
-    let outcome = match shared.client(target) {
-        Some(client) => how.send(&client, thread, shared.request_timeout).await,
-        None => Err(DapError::Closed("the target is gone".to_owned())),
-    };
-    if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
-        let client = shared.client(target).filter(|_| matches!(outcome, Err(DapError::Refused { .. })));
-        let is_gone = match client {
-            Some(client) => is_thread_gone(&client, thread).await,
-            None => false,
-        };
-        let refused = if is_gone { TargetInput::RefusedWithoutThread(thread) } else { TargetInput::Refused };
-        shared.step_target(target, refused);
-    }
-    outcome
-}
-
-/// Whether the adapter lists threads, and not this one: why it has refused to resume it. Its event may be behind its response, or
-/// not come at all.
-async fn is_thread_gone(client: &DapClient, thread: i64) -> bool {
-    let listed = client.request(&ThreadsArguments {}, THREAD_LOOK_TIMEOUT).await.unwrap_or_default().threads;
-    !listed.is_empty() && listed.iter().all(|it| it.id != thread)
-}
-
 /// `grace`: how long the response to `disconnect` may take once the target has ended; some adapters send none then.
 async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapClient, terminate: bool, grace: Duration) {
     let disconnect = async {
@@ -383,6 +358,6 @@ async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapCli
         () = async { drop(snapshots.wait_for(is_ended).await) } => drop(timeout(grace, disconnect).await),
     }
     // Whether it has responded or not: the owner of the processes ends what is left of them.
-    shared.step_target(target, TargetInput::Terminated);
+    shared.apply_input(target, TargetInput::Terminated);
     client.close();
 }

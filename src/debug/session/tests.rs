@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::debug_session::DebugSession;
-use super::requests::Resume;
+use super::resume::Resume;
 use super::snapshot::{SessionSnapshot, TargetSnapshot, WaitOutcome};
 
 use super::target::TargetPlan;
