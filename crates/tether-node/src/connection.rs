@@ -19,8 +19,8 @@ use tether_dap::types::ThreadEvent;
 use tether_process::foreign_listener;
 
 use super::breakpoints;
+use super::inspector_queue::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::isolate::Isolate;
-use super::isolate_events::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
 use super::session::NodeSession;

@@ -9,7 +9,7 @@ use tether_base::sync::lock;
 use tether_cdp::debugger::PausedEvent;
 use tether_cdp::{CdpCommand, CdpError, CdpSession};
 
-use super::isolate_events::ConnectionEvents;
+use super::inspector_queue::ConnectionEvents;
 use super::isolate_host::IsolateHost;
 use super::lane::Lane;
 use super::scripts::ScriptTable;

@@ -11,7 +11,7 @@
 //! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
-//! | `isolate`, `isolate_host`, `isolate_events` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
+//! | `isolate`, `isolate_host`, `inspector_queue` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
 //! | `lane` | a queue of work for each isolate, independent of the others |
 //! | `connection` | connects inspectors, and prepares each isolate before it runs |
 //! | `release` | leaves a process so that nothing of it waits for us |
@@ -61,8 +61,8 @@ mod data_breakpoints;
 mod engine_events;
 mod evaluation;
 mod frames;
+mod inspector_queue;
 mod isolate;
-mod isolate_events;
 mod isolate_host;
 mod lane;
 mod launch_arguments;

@@ -17,8 +17,8 @@ use tether_cdp::types::{ClosePage, DisableDebugger};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use super::inspector_queue::ConnectionEvents;
 use super::isolate::Isolate;
-use super::isolate_events::ConnectionEvents;
 use super::session::NodeSession;
 use super::{data_breakpoints, module_announcements};
 

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use super::reconnect::Reconnection;
 use super::session_end::StopMode;
-use super::session_lifetime::SessionEnding;
+use super::session_end_driver::SessionEnding;
 use super::session_request::SessionRequest;
 use crate::adapters::{Adapter, DebugTargetKind};
 use crate::debug::inspect;

@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `registry` | all sessions of a workspace |
+//! | `ended_sessions` | how long ended ones stay readable |
 //! | `adapter_relay` | an adapter that an editor talks to itself |
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions, also for joined editors |
 //! | `code_swap` | changed code is swapped into a running program |
@@ -10,7 +11,7 @@
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
 //! | `session_request` | what is to be debugged, and with what |
-//! | `session_lifetime` | performs the steps of a session's end |
+//! | `session_end_driver` | performs the steps of a session's end |
 //! | `session_log` | what the supervisor's log has of a session |
 //! | `prepared_session` | a session that can be started, and its start |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
@@ -21,6 +22,7 @@
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 pub(super) mod code_swap;
+mod ended_sessions;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod prepared_session;
@@ -28,7 +30,7 @@ mod reconnect;
 mod recover;
 pub(super) mod registry;
 mod session_end;
-mod session_lifetime;
+mod session_end_driver;
 mod session_log;
 pub(super) mod session_request;
 pub(super) mod start;

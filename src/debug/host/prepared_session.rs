@@ -14,7 +14,7 @@ use tether_dap::types::InitializeArguments;
 use tokio::sync::mpsc;
 
 use super::managed_session::{ManagedSession, REQUEST_TIMEOUT};
-use super::session_lifetime::{SessionEnding, SessionRun, drive_to_end};
+use super::session_end_driver::{SessionEnding, SessionRun, drive_to_end};
 use super::session_request::SessionRequest;
 use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan};
 use crate::debug::breakpoints::BreakpointStore;

@@ -1,7 +1,6 @@
 //! All debug sessions of a workspace.
 //!
-//! Ended ones stay readable for an hour, or until ten newer ones have ended; those that follow a window until they are
-//! stopped. Does not depend on the wire API.
+//! Does not depend on the wire API.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::{TaskSender, lock, open_task_set};
 use tokio::sync::watch;
 
+use super::ended_sessions::expired_ids;
 use super::managed_session::ManagedSession;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::store::{LeftoverSessions, SessionStore};
@@ -23,9 +23,6 @@ use crate::workspace::workspace_programs::ProgramConsent;
 
 /// How long the work after sessions may take, when all of them are ended at once.
 const AFTER_END_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an ended session stays readable, and how many of them.
-const ENDED_KEPT_MS: u64 = 60 * 60 * 1000;
-const ENDED_KEPT: usize = 10;
 
 /// All sessions of a workspace; clones share them.
 #[derive(Clone)]
@@ -56,19 +53,6 @@ pub(in crate::debug) struct RegistryInner {
 struct SessionTable {
     last_number: u32,
     sessions: Vec<ManagedSession>,
-}
-
-impl SessionTable {
-    /// The ids of ended sessions that are no longer readable.
-    fn expired_ids(&self, now: u64) -> Vec<String> {
-        let may_expire = self.sessions.iter().filter(|it| !it.is_following());
-        let mut ended: Vec<(u64, &String)> = may_expire.filter_map(|it| Some((it.ended_at()?, &it.id))).collect();
-        ended.sort();
-        let surplus = ended.len().saturating_sub(ENDED_KEPT);
-        let is_expired =
-            |(index, (at, _)): &(usize, &(u64, &String))| *index < surplus || now.saturating_sub(*at) > ENDED_KEPT_MS;
-        ended.iter().enumerate().filter(is_expired).map(|(_, (_, id))| String::clone(id)).collect()
-    }
 }
 
 impl SessionRegistry {
@@ -123,14 +107,14 @@ impl SessionRegistry {
     /// All sessions that are readable, the oldest first.
     pub fn list_sessions(&self) -> Vec<ManagedSession> {
         let table = lock(&self.0.table);
-        let expired = table.expired_ids(now_ms());
+        let expired = expired_ids(&table.sessions, now_ms());
         table.sessions.iter().filter(|it| !expired.contains(&it.id)).cloned().collect()
     }
 
     /// Adds a session, or replaces the one that had its id. Expired ones are evicted.
     pub(in crate::debug) fn insert_session(&self, session: ManagedSession) {
         let mut table = lock(&self.0.table);
-        let expired = table.expired_ids(now_ms());
+        let expired = expired_ids(&table.sessions, now_ms());
         table.sessions.retain(|it| !expired.contains(&it.id));
         match table.sessions.iter_mut().find(|it| it.id == session.id) {
             Some(before) => *before = session,
@@ -225,31 +209,4 @@ impl SessionRegistry {
 fn describe_sessions(all: &[ManagedSession]) -> String {
     let named = all.iter().map(|it| format!("{} ({}, {})", it.id, it.request.name, it.run_state().name()));
     named.collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::adapters::ADAPTERS;
-    use crate::debug::host::managed_session::lost_session;
-    use crate::debug::session::debug_session::DebugSession;
-
-    fn ended_session(id: &str, follows: Option<&str>) -> ManagedSession {
-        let request = SessionRequest { follows: follows.map(str::to_owned), ..SessionRequest::default() };
-        let lost = DebugSession::open_lost(id.into(), "lost".into(), BreakpointStore::in_memory(), Arc::default());
-        lost_session(id.to_owned(), request, &ADAPTERS[0], lost, (0, format!("launch-{id}")))
-    }
-
-    #[tokio::test]
-    async fn an_ended_session_does_not_expire_while_it_follows_the_window() {
-        let mut sessions = vec![ended_session("tied", Some("page"))];
-        sessions.extend((0..=ENDED_KEPT).map(|number| ended_session(&format!("free {number:02}"), None)));
-        let table = SessionTable { last_number: 0, sessions };
-        assert_eq!(table.expired_ids(now_ms()), ["free 00"]);
-        let later = now_ms() + ENDED_KEPT_MS + 1000;
-        assert!(!table.expired_ids(later).contains(&"tied".to_owned()));
-        // Stopped by request, it no longer follows.
-        table.sessions[0].stop(Some(true)).await;
-        assert!(table.expired_ids(later).contains(&"tied".to_owned()));
-    }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tether_base::error::{Error, Result};
 
-use super::code_swap::{SwapAttempt, swap_code};
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::started_programs::{StartedPrograms, StartedSession};
 use super::stop_report::wait_and_report;
+use super::swap_or_relaunch::{SwapAttempt, swap_code};
 use super::wait_limit::WaitLimit;
 use super::{convert, named_test_request};
 use crate::api::debug::results::LaunchReport;

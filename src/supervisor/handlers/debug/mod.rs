@@ -3,7 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `launch_attach` | launch, attach: from parameters to a session request |
-//! | `code_swap` | changed code is swapped into a session instead of a launch |
+//! | `swap_or_relaunch` | whether changed code is swapped into a session, or that is launched again |
 //! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
 //! | `launch_config` | sessions as a configuration of launch.json describes them, with its tasks and its parts |
@@ -18,11 +18,10 @@
 //! | `end_message` | how a program ended, and what it printed last |
 //! | `convert` | sessions, stops and breakpoints into the API's types |
 //!
-//! Does not decide anything about sessions.
+//! How sessions run, stop and end is decided in `debug`.
 
 mod breakpoints;
 mod cargo_test;
-mod code_swap;
 mod control;
 pub(super) mod convert;
 pub(in crate::supervisor) mod editor_session;
@@ -35,4 +34,5 @@ mod probe;
 mod started_programs;
 pub(in crate::supervisor) mod status;
 mod stop_report;
+mod swap_or_relaunch;
 mod wait_limit;
