@@ -5,7 +5,7 @@ use std::path::Path;
 use tether_base::error::Result;
 
 use super::convert;
-use super::stop_report::{wait_and_report, wait_for_first_stop};
+use super::stop_report::{StopWait, wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
 use crate::api::debug::results::{SessionEndReport, StopReport};
@@ -30,7 +30,7 @@ impl OperationHandler for WaitForStopParams {
             return wait_for_first_stop(context, &active, limit, self.budget).await;
         }
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
-        wait_and_report(context, &managed, limit, self.budget).await
+        wait_and_report(context, &managed, StopWait::begin(&managed, limit, self.budget)).await
     }
 }
 
@@ -38,8 +38,9 @@ impl OperationHandler for DebugContinueParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(self.wait);
+        let wait = StopWait::begin(&managed, limit, self.budget);
         limit.or_timed_out(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
-        let report = wait_and_report(context, &managed, limit, self.budget).await?;
+        let report = wait_and_report(context, &managed, wait).await?;
         Ok(match report.state {
             RunState::Running if !limit.has_wait() => {
                 StopReport { message: report.message.or_else(|| Some(RUNNING.to_owned())), ..report }
@@ -53,9 +54,10 @@ impl OperationHandler for DebugPauseParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
+        let wait = StopWait::begin(&managed, limit, self.budget);
         let thread = self.thread_id.map(ScopedId::from_external);
         limit.or_timed_out("cannot pause the program", inspect::pause_thread(&managed.session, thread)).await?;
-        wait_and_report(context, &managed, limit, self.budget).await
+        wait_and_report(context, &managed, wait).await
     }
 }
 
@@ -68,8 +70,9 @@ impl OperationHandler for DebugStepParams {
             StepKind::Out => Resume::Out,
         };
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
+        let wait = StopWait::begin(&managed, limit, self.budget);
         limit.or_timed_out(CANNOT_RESUME, managed.session.resume(how, thread_key(self.thread_id))).await?;
-        wait_and_report(context, &managed, limit, self.budget).await
+        wait_and_report(context, &managed, wait).await
     }
 }
 
@@ -78,9 +81,10 @@ impl OperationHandler for DebugRunToParams {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let spot = FileLine::parse(&self.file, self.line)?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)));
+        let wait = StopWait::begin(&managed, limit, self.budget);
         let resumed = context.sessions.run_to_line(&managed, Path::new(&spot.file), spot.line);
         limit.or_timed_out(CANNOT_RESUME, resumed).await?;
-        let mut report = wait_and_report(context, &managed, limit, self.budget).await?;
+        let mut report = wait_and_report(context, &managed, wait).await?;
         if matches!(report.state, RunState::Terminated | RunState::Disconnected) {
             let file = convert::display_path(context.sessions.workspace(), &spot.file);
             let never = format!("{file}:{} was never reached", spot.line);

@@ -7,7 +7,7 @@ use tether_base::error::{Error, Result};
 
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::started_programs::{StartedPrograms, StartedSession};
-use super::stop_report::wait_and_report;
+use super::stop_report::{StopWait, wait_and_report};
 use super::swap_or_relaunch::{SwapAttempt, swap_code};
 use super::wait_limit::WaitLimit;
 use super::{convert, named_test_request};
@@ -318,7 +318,7 @@ async fn launch_report(
     (limit, budget): (WaitLimit, Option<u32>),
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
-    let mut stopped = wait_and_report(context, &first, limit, budget).await?;
+    let mut stopped = wait_and_report(context, &first, StopWait::begin(&first, limit, budget)).await?;
     stopped.notes.extend(first.note.clone().into_iter().chain(notes));
     let mut set = context.sessions.list_breakpoints().await;
     set.retain(|it| breakpoints.contains(&it.spec.id));

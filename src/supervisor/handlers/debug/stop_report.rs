@@ -28,14 +28,28 @@ const LAST_OUTPUT_TIME: Duration = Duration::from_secs(2);
 /// Approximate.
 const BYTES_PER_TOKEN: usize = 4;
 
+/// A wait for the stop of a session, begun before what may cause the stop.
+pub struct StopWait {
+    limit: WaitLimit,
+    /// Of the snapshot, in tokens.
+    budget: Option<u32>,
+    /// What its adapter prints from here on may be why it does not stop.
+    since: u64,
+}
+
+impl StopWait {
+    /// A wait that begins now.
+    pub fn begin(managed: &ManagedSession, limit: WaitLimit, budget: Option<u32>) -> StopWait {
+        StopWait { limit, budget, since: managed.session.event_log().output_cursor() }
+    }
+}
+
 /// Waits for a stop if there is a wait, and reports the state of the session.
 pub async fn wait_and_report(
     context: &SupervisorContext,
     managed: &ManagedSession,
-    limit: WaitLimit,
-    budget: Option<u32>,
+    StopWait { limit, budget, since }: StopWait,
 ) -> Result<StopReport> {
-    let since = managed.session.event_log().output_cursor();
     let (managed, mut waited) = wait_for_stop(context, managed, limit).await;
     let managed = &managed;
     if matches!(waited.state, RunState::Starting | RunState::Running) {
@@ -93,7 +107,8 @@ pub async fn wait_for_first_stop(
     let waits = sessions.iter().map(|managed| managed.session.wait_for_stop(limit.remaining()).boxed());
     // Of several that have stopped already, the oldest session.
     let (waited, index, _) = select_all(waits).await;
-    let report = wait_and_report(context, &sessions[index], limit, budget).await?;
+    let first = &sessions[index];
+    let report = wait_and_report(context, first, StopWait::begin(first, limit, budget)).await?;
     let report = StopReport { waited_ms: waited.waited.as_millis() as u64, ..report };
     Ok(match waited.state {
         RunState::Starting | RunState::Running => {
