@@ -69,10 +69,13 @@ pub fn find_by_argument(words: &[&OsStr]) -> io::Result<Vec<Process>> {
     Ok(everyone.iter().filter(has_one).filter_map(|one| open_if_ours(one).filter(|_| has_one(&one))).collect())
 }
 
-/// A running process of our user that listens on `port`, whatever the address.
+/// The running process of our user that listens on `port`, whatever the address. `None`: there is none, or several share the
+/// socket, such as a program and a child that it has just forked.
 pub fn find_listener(port: u16) -> Option<Process> {
-    let listening = platform::list_listeners(port).ok()?.into_iter();
-    listening.filter_map(|pid| platform::read_facts(pid).ok()).find_map(|facts| open_if_ours(&facts))
+    match platform::list_listeners(port).ok()?.as_slice() {
+        [pid] => platform::read_facts(*pid).ok().and_then(|facts| open_if_ours(&facts)),
+        _ => None,
+    }
 }
 
 /// Waits until all have exited. Errors: one has not after 2 s.
@@ -92,6 +95,27 @@ mod tests {
 
     fn facts(pid: u32, parent: u32, session: u32) -> ProcessFacts {
         ProcessFacts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false }
+    }
+
+    #[tokio::test]
+    async fn a_listener_is_found_only_where_no_other_process_shares_its_socket() {
+        let listening = "import os, socket, sys; it = socket.create_server(('127.0.0.1', 0)); \
+                         child = os.fork() if sys.argv[1] == 'shared' else 1; \
+                         child and print(it.getsockname()[1], flush=True); sys.stdin.read()";
+        for (how, is_found) in [("alone", true), ("shared", false)] {
+            let mut command = std::process::Command::new("python3");
+            command
+                .args(["-c", listening, how])
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
+            let found = find_listener(line.trim().parse().unwrap()).map(|process| process.pid());
+            assert_eq!(found, is_found.then_some(child.id()), "{how}");
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
     }
 
     #[test]

@@ -46,28 +46,32 @@ public class Turns {
 struct Tunnel {
     port: u16,
     program: u16,
+    /// Its port stays its own while it is cut: nobody else listens there, and connections are refused.
+    listener: TcpListener,
     streams: Arc<Mutex<Vec<TcpStream>>>,
-    accepting: Option<(TcpListener, JoinHandle<()>)>,
+    accepts: Option<JoinHandle<()>>,
 }
 
 impl Tunnel {
     fn open(program: u16) -> Tunnel {
-        let mut tunnel = Tunnel { port: 0, program, streams: Arc::default(), accepting: None };
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        // Only a port that is named is kept when the socket stops listening.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let mut tunnel = Tunnel { port, program, listener, streams: Arc::default(), accepts: None };
         tunnel.restore();
         tunnel
     }
 
     /// Passes on again, at the same port.
     fn restore(&mut self) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).unwrap();
-        self.port = listener.local_addr().unwrap().port();
-        let (accepting, program, streams) = (listener.try_clone().unwrap(), self.program, Arc::clone(&self.streams));
-        let accepts = std::thread::spawn(move || {
-            while let Ok((near, _)) = accepting.accept() {
+        rustix::net::listen(&self.listener, 16).unwrap();
+        let (listener, program, streams) =
+            (self.listener.try_clone().unwrap(), self.program, Arc::clone(&self.streams));
+        self.accepts = Some(std::thread::spawn(move || {
+            while let Ok((near, _)) = listener.accept() {
                 let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, program)) else { continue };
-                for (mut from, mut to) in [(near.try_clone(), far.try_clone()), (far.try_clone(), near.try_clone())]
-                    .map(|(from, to)| (from.unwrap(), to.unwrap()))
-                {
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     std::thread::spawn(move || {
                         let _ = std::io::copy(&mut from, &mut to);
                         let _ = to.shutdown(Shutdown::Both);
@@ -75,17 +79,14 @@ impl Tunnel {
                 }
                 streams.lock().unwrap().extend([near, far]);
             }
-        });
-        self.accepting = Some((listener, accepts));
+        }));
     }
 
     /// Ends its connections, and accepts no more.
     fn cut(&mut self) {
-        let (listener, accepts) = self.accepting.take().unwrap();
         // Ends the `accept` of the thread.
-        rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
-        accepts.join().unwrap();
-        drop(listener);
+        rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both).unwrap();
+        self.accepts.take().unwrap().join().unwrap();
         for stream in self.streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
