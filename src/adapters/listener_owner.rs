@@ -3,7 +3,6 @@
 //! Another user of the machine may listen on a port that none of our programs has taken: their process would see breakpoints and
 //! expressions, and send whatever it likes. Does not depend on any adapter.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -60,12 +59,8 @@ pub async fn find_attached_process(target: &DebugTarget) -> Option<Process> {
     if let Some(pid) = pid {
         return Process::open(pid).ok();
     }
-    let is_here = |address: &Address| {
-        let name = address.host.trim_start_matches('[').trim_end_matches(']');
-        name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-    };
-    let port = attach_addresses(target).into_iter().find(is_here)?.port;
-    run_blocking(move || tether_process::find_listener(port)).await
+    let Address { host, port } = attach_addresses(target).into_iter().next()?;
+    run_blocking(move || tether_process::find_listening_program(&host, port)).await
 }
 
 /// The addresses that an attach request names.

@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use tether_base::error::{Error, ErrorKind, Result};
@@ -29,18 +28,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// An open connection to a virtual machine.
 pub(crate) type OpenedVm = (JdwpClient, JdwpEvents, JdwpDriver);
 
-fn is_this_machine(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
 /// The process that is attached to. `None`: it is on another machine, or not ours.
 pub(crate) async fn find_attached_process(place: &AttachPlace) -> Option<Process> {
-    match *place {
+    match place.clone() {
         AttachPlace::Process(pid) => Process::open(pid).ok(),
-        AttachPlace::Port { ref host, port } if is_this_machine(host) => {
-            run_blocking(move || tether_process::find_listener(port)).await
+        AttachPlace::Port { host, port } => {
+            run_blocking(move || tether_process::find_listening_program(&host, port)).await
         }
-        AttachPlace::Port { .. } => None,
     }
 }
 

@@ -108,7 +108,7 @@ impl DapBackend for NodeBackend {
         let (binding, port) = (random_name(), target.port);
         let hook = Some(announcing_script(&binding));
         let mut backend = NodeBackend::new(dap, &attach.settings, binding, hook);
-        let process = run_blocking(move || tether_process::find_listener(port)).await;
+        let process = run_blocking(move || tether_process::find_listening_program("127.0.0.1", port)).await;
         let isolate = backend.connect(&target).await.map_err(failed)?;
         backend.attached = Some(AttachedProgram { process, port, isolate: Arc::clone(&isolate) });
         module_announcements::announce_modules(&backend.session, &isolate).await;

@@ -51,7 +51,9 @@ pub use platform::{
     read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
-pub use process_search::{find_by_argument, find_file_holders_below, find_listener, list_tree, wait_until_gone};
+pub use process_search::{
+    find_by_argument, find_file_holders_below, find_listening_program, list_tree, wait_until_gone,
+};
 pub use program_facts::{catches_signal, is_node_program, list_mapped_files};
 pub use resources::{ResourceMonitor, ResourceUsage};
 pub use socket_owner::{accept_own_user, foreign_listener};

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +17,10 @@ use super::process_handle::Process;
 
 /// How long a killed process may take to exit; longer means that it hangs in the kernel.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How the names of programs begin that listen for a debugger themselves.
+const DEBUGGED_PROGRAMS: [&str; 11] =
+    ["node", "java", "python", "ruby", "dlv", "lldb-server", "gdbserver", "chrome", "chromium", "electron", "code"];
 
 /// The running descendants of `root` and the members of the session that it leads, without `root` itself.
 pub fn list_tree(root: &Process) -> io::Result<Vec<Process>> {
@@ -69,13 +74,20 @@ pub fn find_by_argument(words: &[&OsStr]) -> io::Result<Vec<Process>> {
     Ok(everyone.iter().filter(has_one).filter_map(|one| open_if_ours(one).filter(|_| has_one(&one))).collect())
 }
 
-/// The running process of our user that listens on `port`, whatever the address. `None`: there is none, or several share the
-/// socket, such as a program and a child that it has just forked.
-pub fn find_listener(port: u16) -> Option<Process> {
-    match platform::list_listeners(port).ok()?.as_slice() {
-        [pid] => platform::read_facts(*pid).ok().and_then(|facts| open_if_ours(&facts)),
-        _ => None,
+/// The running program of our user that listens for its debugger on a port of this machine. `None`: the host is another one, nobody
+/// listens, several processes share the socket (such as a program and a child that it has just forked), or who listens is no
+/// runtime or debug server: a tunnel such as `ssh -L` ends without the program behind it.
+pub fn find_listening_program(host: &str, port: u16) -> Option<Process> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if host != "localhost" && !host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()) {
+        return None;
     }
+    let listeners = platform::list_listeners(port).ok()?;
+    let [pid] = listeners.as_slice() else { return None };
+    let program = platform::program_path(*pid)?;
+    let name = program.file_name()?.to_string_lossy().into_owned();
+    let is_debugged = DEBUGGED_PROGRAMS.iter().any(|start| name.starts_with(start));
+    platform::read_facts(*pid).ok().filter(|_| is_debugged).and_then(|facts| open_if_ours(&facts))
 }
 
 /// Waits until all have exited. Errors: one has not after 2 s.
@@ -111,11 +123,19 @@ mod tests {
             let mut child = command.spawn().unwrap();
             let mut line = String::new();
             std::io::BufRead::read_line(&mut io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
-            let found = find_listener(line.trim().parse().unwrap()).map(|process| process.pid());
+            let found = find_listening_program("127.0.0.1", line.trim().parse().unwrap()).map(|process| process.pid());
             assert_eq!(found, is_found.then_some(child.id()), "{how}");
+            assert!(find_listening_program("192.0.2.1", line.trim().parse().unwrap()).is_none());
             drop(child.stdin.take());
             child.wait().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_is_no_runtime_is_not_the_program_behind_it() {
+        // As a tunnel does: this test program listens.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(find_listening_program("localhost", listener.local_addr().unwrap().port()).is_none());
     }
 
     #[test]
