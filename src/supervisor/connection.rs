@@ -2,20 +2,20 @@
 //!
 //! Does not depend on what an operation does: that is `dispatch`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
-use tether_base::error::{Error, ErrorKind};
+use tether_base::error::Error;
 use tether_wire::frames::ContentLength;
-use tether_wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection, read_single_params};
+use tether_wire::rpc::{
+    RpcError, RpcId, RpcIncoming, RpcPeer, RpcRequest, open_connection, read_single_params, serve_requests,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{self, AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::codec::Encoder;
 use tracing::{info, warn};
@@ -60,7 +60,8 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         notifiers.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
         notifiers.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
         notifiers.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
-        serve_requests(&supervisor, &peer, &mut incoming).await;
+        let handle = |request| handle_request(Arc::clone(&supervisor), peer.clone(), request);
+        serve_requests(&peer, &mut incoming, handle, |method, _| info!("ignored notification {method}")).await;
     }
     drop(peer);
     // Its requests have ended because it has.
@@ -168,72 +169,10 @@ fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
 
-/// The requests of one connection that are in progress; aborted on drop.
-#[derive(Default)]
-struct RunningRequests {
-    tasks: JoinSet<()>,
-    requests: HashMap<task::Id, RpcId>,
-    ends: HashMap<RpcId, (AbortHandle, Arc<AtomicBool>)>,
-}
-
-impl RunningRequests {
-    fn start(&mut self, supervisor: &Arc<SupervisorContext>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        let call = (id.clone(), method, params, Arc::clone(&interrupted));
-        let handle = self.tasks.spawn(handle_request(Arc::clone(supervisor), peer.clone(), call));
-        self.requests.insert(handle.id(), id.clone());
-        self.ends.insert(id, (handle, interrupted));
-    }
-
-    /// Cancels a request. With `interrupt` what it has started is given up, too; otherwise that goes on for a while, as after
-    /// the end of the connection.
-    fn cancel(&mut self, id: &RpcId, interrupt: bool) {
-        if let Some((handle, interrupted)) = self.ends.get(id) {
-            interrupted.store(interrupt, Ordering::SeqCst);
-            handle.abort();
-        }
-    }
-
-    /// Waits for the next request that ended without sending a response.
-    async fn next_unanswered(&mut self) -> Option<RpcId> {
-        let (task, cancelled) = match self.tasks.join_next_with_id().await? {
-            Ok((task, ())) => (task, false),
-            Err(error) => (error.id(), error.is_cancelled()),
-        };
-        let id = self.requests.remove(&task)?;
-        self.ends.remove(&id);
-        cancelled.then_some(id)
-    }
-}
-
-/// Runs requests concurrently; each gets a response, a cancelled one too.
-async fn serve_requests(
-    supervisor: &Arc<SupervisorContext>,
-    peer: &RpcPeer,
-    incoming: &mut mpsc::Receiver<RpcIncoming>,
-) {
-    let mut running = RunningRequests::default();
-    loop {
-        tokio::select! {
-            // A client that does not read its responses is not read from.
-            message = async { peer.wait_for_room().await; incoming.recv().await } => match message {
-                None => return,
-                Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params),
-                Some(RpcIncoming::Cancel { id, interrupt }) => running.cancel(&id, interrupt),
-                Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
-            },
-            Some(id) = running.next_unanswered() => {
-                let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
-                let _ = peer.respond(&id, Err(RpcError::from(&error))).await;
-            }
-        }
-    }
-}
-
 async fn handle_request(
     supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
-    (id, method, params, interrupted): (RpcId, String, Value, Arc<AtomicBool>),
+    RpcRequest { id, method, params, interrupted }: RpcRequest,
 ) {
     let started = Instant::now();
     let _count = CountGuard::new(&supervisor.requests);

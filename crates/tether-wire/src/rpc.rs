@@ -366,5 +366,8 @@ pub fn read_single_params(params: Value) -> Value {
     }
 }
 
+mod serving;
 #[cfg(test)]
 mod tests;
+
+pub use serving::{RpcRequest, serve_requests};
