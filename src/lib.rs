@@ -8,6 +8,7 @@
 //! | [`frontends`] | the command line and the MCP server; they translate, and decide nothing |
 //! | [`api`] | the operations: names, parameters, results, descriptions |
 //! | [`supervisor`] | the one supervisor of a workspace: its lock, its socket, its handlers |
+//! | [`session_host`] | a debug session in a process of its own, which outlives the supervisor |
 //! | [`doctor`] | diagnosis of this machine, this workspace and its supervisor |
 //! | [`window`] | the window: launch, identity, reconnect, build and relaunch |
 //! | [`debug`] | debug sessions: state, stops, breakpoints, inspection |
@@ -36,6 +37,7 @@ pub mod config;
 pub mod debug;
 pub mod doctor;
 pub mod frontends;
+pub mod session_host;
 pub mod supervisor;
 pub mod tasks;
 pub mod vocabulary;

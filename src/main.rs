@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
+use devtether::frontends::cli::{Daemons, run_command_line};
+use devtether::session_host::server::host_session;
+use devtether::supervisor::server::supervise;
 use tether_base::display_text::escape_text;
 
 fn main() -> ExitCode {
     exit_on_panic();
-    ExitCode::from(devtether::frontends::cli::run_command_line(
-        std::env::args_os(),
-        devtether::supervisor::server::supervise,
-    ))
+    let daemons = Daemons { supervise, host_session };
+    ExitCode::from(run_command_line(std::env::args_os(), &daemons))
 }
 
 /// Prints a panic and exits: a front end that lost one task would leave a call unanswered. The supervisor logs it instead.

@@ -38,11 +38,15 @@ pub mod program {
 
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
 pub use host::code_swap::{CodeSwap, swap_code};
+pub use host::ended_sessions::expired_sessions;
 pub use host::launch_breakpoints::LaunchBreakpoints;
 pub use host::managed_session::{ManagedSession, ProgramEnd};
-pub use host::registry::SessionRegistry;
+pub use host::recover::{RejoinHost, ResolveRequest};
+pub use host::registry::{SessionEntry, SessionRegistry, choose_session};
+pub use host::remote_sessions::{RemoteSessions, ReportedBinding, SessionBindings};
 pub use host::session_request::SessionRequest;
 pub use host::start::EndOnDrop;
+pub use host::store::{HostRecord, HostedEntry, StoredSession};
 pub use session::debug_session::DebugSession;
 pub use session::resume::{LastResume, Resume};
 pub use session::snapshot::{JoinedEditor, SessionSnapshot, TargetSnapshot, WaitOutcome};

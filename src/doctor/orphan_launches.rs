@@ -9,7 +9,8 @@
 //! ```
 //! A window outlives its supervisor on purpose: without a supervisor it is no orphan while `session.json` can prove it.
 //! Only what is tied to a launch is ended: a process that has detached itself from it is shown, for the user to decide.
-//! What debug sessions have started ends with their supervisor, except a program that was let go on purpose.
+//! A debug session outlives its supervisor in its host; where that has ended too, what the session has started is an orphan,
+//! except a program that was let go on purpose.
 //! Launches that another state folder knows of (another `XDG_STATE_HOME`, a test) are left alone.
 
 use std::path::{Path, PathBuf};
@@ -46,6 +47,8 @@ pub enum LaunchOwner {
     Supervised(PathBuf),
     /// The next supervisor of this workspace finds it again.
     Reconnectable(PathBuf),
+    /// A debug session of this workspace, which goes on in its host without a supervisor.
+    Hosted(PathBuf),
     /// Its state folder; no supervisor will find it again.
     Orphan(PathBuf),
     /// A program that a debug session has launched, and let go on purpose.
@@ -144,6 +147,8 @@ fn find_owner(home: &Path, id: &str) -> (LaunchOwner, Option<LockReservation>) {
                     LaunchOwner::Reconnectable(workspace)
                 } else if store::is_released(home, id) {
                     LaunchOwner::Released
+                } else if store::has_running_host(home, id) {
+                    LaunchOwner::Hosted(workspace)
                 } else {
                     LaunchOwner::Orphan(home.to_owned())
                 };

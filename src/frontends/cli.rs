@@ -11,6 +11,7 @@ mod trust;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anstream::eprintln;
@@ -19,17 +20,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tether_base::display_text::{escape_json, escape_line, escape_text};
 use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
+use tether_base::sync::lock;
 use tokio::sync::mpsc;
 
 use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
-use super::{dap, editor, mcp, render, workspace};
+use super::{dap, editor, mcp, render, repeated_call, workspace};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
-use crate::api::{Operation, OperationGroup, OperationParams};
+use crate::api::{Operation, OperationEffect, OperationGroup, OperationParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long a supervisor may take to read that a call is cancelled.
@@ -98,8 +100,12 @@ enum CliCommand {
     Init,
     /// Print the JSON schema of devtools.toml
     Schema,
-    /// End the supervisor; the window stays
-    Shutdown,
+    /// End the supervisor; the window and the debug sessions stay
+    Shutdown {
+        /// End the debug sessions, too
+        #[arg(long)]
+        all: bool,
+    },
     /// Print the supervisor's log
     ///
     /// Two environment variables make a supervisor record more. With DEVTETHER_LOG=debug, it logs more. With
@@ -115,6 +121,19 @@ enum CliCommand {
         /// Exit after this time without a connection, a window or a session
         #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
         idle: Duration,
+    },
+    /// Host one debug session (the supervisor starts it)
+    #[command(hide = true)]
+    SessionHost {
+        /// The supervisor's state folder
+        #[arg(long, value_name = "DIR")]
+        state: PathBuf,
+        /// Where to listen
+        #[arg(long, value_name = "FILE")]
+        socket: PathBuf,
+        /// The launch id of the session
+        #[arg(long, value_name = "ID")]
+        launch_id: String,
     },
     #[command(flatten)]
     Machine(LocalCommand),
@@ -151,11 +170,16 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
     )
 }
 
-/// Runs the supervisor of a workspace with its idle time: front ends do not depend on it, so `main` passes it in.
-pub type RunSupervisor = fn(&Path, Duration) -> Result<()>;
+/// The processes that stay: front ends do not depend on them, so `main` passes them in.
+pub struct Daemons {
+    /// Runs the supervisor of a workspace with its idle time.
+    pub supervise: fn(&Path, Duration) -> Result<()>,
+    /// Hosts a debug session: its workspace, the supervisor's state folder, where to listen, its launch id.
+    pub host_session: fn(&Path, &Path, &Path, &str) -> Result<()>,
+}
 
 /// Runs one command line; returns the exit code.
-pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>, supervise: RunSupervisor) -> u8 {
+pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>, daemons: &Daemons) -> u8 {
     let arguments = Vec::from_iter(arguments);
     let matches = match tether_command().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
@@ -165,7 +189,7 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>, supervise
         }
     };
     let Ok(common) = GlobalArgs::from_arg_matches(&matches) else { return ErrorKind::Usage.exit_code() };
-    match run_command(&common, &matches, supervise) {
+    match run_command(&common, &matches, daemons) {
         Ok(code) => code,
         Err(error) => {
             print_error(&error, common.json);
@@ -193,7 +217,7 @@ fn print_error(error: &Error, json: bool) {
     eprintln!("{red}error{red:#}: {}", error);
 }
 
-fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {
+fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> Result<u8> {
     let workspace = workspace::find_workspace_here(common.workspace.as_deref())?;
     if let Some((operation, below)) = subcommands::find_selected(matches)? {
         return block_on(run_operation(common, &workspace, operation, below));
@@ -214,9 +238,12 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
             print_text(config_commands::write_settings(&canonical_workspace(&workspace)?, common.json))
         }
         Ok(CliCommand::Schema) => print_text(config_commands::settings_schema()),
-        Ok(CliCommand::Shutdown) => block_on(shut_down_supervisor(common, &workspace)),
+        Ok(CliCommand::Shutdown { all }) => block_on(shut_down_supervisor(common, &workspace, all)),
         Ok(CliCommand::Logs { lines }) => print_log(common, &workspace, lines),
-        Ok(CliCommand::Supervise { idle }) => supervise(&workspace, idle),
+        Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),
+        Ok(CliCommand::SessionHost { state, socket, launch_id }) => {
+            (daemons.host_session)(&canonical_workspace(&workspace)?, &state, &socket, &launch_id)
+        }
         Err(error) => Err(Error::usage("the command line cannot be read").because(error.to_string())),
     };
     done.map(|()| 0)
@@ -256,8 +283,7 @@ async fn run_operation(
         let config = trust::window_config(&canonical_workspace(workspace)?, config)?;
         return print_text(config_commands::effective_config(&config, common.json)).map(|()| 0);
     }
-    let connection = connect_to_supervisor(workspace).await?;
-    let answer = call_with_spinner(common, &connection, operation.method, &params).await?;
+    let answer = call_with_spinner(common, workspace, operation, &params).await?;
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
         let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
         return save_image(common, operation.method, &answer, file, chosen).map(|()| 0);
@@ -299,13 +325,22 @@ fn print_result(common: &GlobalArgs, answer: &Value, text: impl FnOnce() -> Stri
 /// Waits for the result; on a terminal a spinner shows the progress.
 async fn call_with_spinner(
     common: &GlobalArgs,
-    connection: &SupervisorConnection,
-    method: &str,
+    workspace: &Path,
+    operation: &Operation,
     params: &Value,
 ) -> Result<Value> {
+    let method = operation.method;
+    let is_read = |effect| effect == OperationEffect::ReadOnly;
+    // The one that the call goes over now.
+    let connected: Mutex<Option<Arc<SupervisorConnection>>> = Mutex::default();
+    let connect = || async {
+        let connection = Arc::new(connect_to_supervisor(workspace).await?);
+        *lock(&connected) = Some(Arc::clone(&connection));
+        Ok(connection)
+    };
     let spinner = if std::io::stderr().is_terminal() && !common.json { new_spinner() } else { ProgressBar::hidden() };
     let (sender, mut progress) = mpsc::unbounded_channel();
-    let mut call = Box::pin(connection.call(method, params, sender));
+    let mut call = Box::pin(repeated_call::call_operation(operation, params, &sender, is_read, connect));
     let interrupt = tokio::signal::ctrl_c();
     tokio::pin!(interrupt);
     let outcome = loop {
@@ -313,10 +348,15 @@ async fn call_with_spinner(
             outcome = &mut call => break outcome,
             Ok(()) = &mut interrupt => {
                 // Dropping a call cancels it; the supervisor reads that before the next call.
-                connection.peer.interrupt_calls();
+                let connection = lock(&connected).clone();
+                if let Some(connection) = &connection {
+                    connection.peer.interrupt_calls();
+                }
                 drop(call);
-                spinner.set_message("cancelling");
-                wait_until_read(connection).await;
+                if let Some(connection) = connection {
+                    spinner.set_message("cancelling");
+                    wait_until_read(&connection).await;
+                }
                 break Err(Error::new(ErrorKind::Cancelled, format!("{method} was cancelled")));
             }
             Some(value) = progress.recv() => {
@@ -369,10 +409,12 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     })
 }
 
-async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<()> {
+async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path, all: bool) -> Result<()> {
     let paths = SupervisorPaths::of_workspace(workspace)
         .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
-    let Some(connection) = connect(&paths, &initialize_params(IfNotRunning::Skip), IfNotRunning::Skip).await? else {
+    // Only a supervisor can end the sessions of an earlier one.
+    let missing = if all && paths.workspace.exists() { IfNotRunning::Start } else { IfNotRunning::Skip };
+    let Some(connection) = connect(&paths, &initialize_params(IfNotRunning::Skip), missing).await? else {
         let result = serde_json::json!({"ended": false});
         return print_result(common, &result, || {
             escape_line(&format!("no supervisor runs for {}", paths.workspace.display()))
@@ -380,10 +422,12 @@ async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<(
     };
     let pid = connection.supervisor.pid;
     // It may exit before its response is sent.
-    let _ = connection.call(SHUTDOWN, &Value::Null, mpsc::unbounded_channel().0).await;
+    let _ = connection.call(SHUTDOWN, &serde_json::json!({"all": all}), mpsc::unbounded_channel().0).await;
     connection.wait_for_exit().await;
     let result = serde_json::json!({"ended": true, "pid": pid});
-    print_result(common, &result, || format!("supervisor {pid} has exited; its window, if it had one, stays"))
+    let stays =
+        if all { "its window, if it had one, stays" } else { "its window and its debug sessions, if it had any, stay" };
+    print_result(common, &result, || format!("supervisor {pid} has exited; {stays}"))
 }
 
 fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::dap_route::{MeantHost, RoutedEditor, route_editor};
 use crate::api::protocol::{DEBUGGER_JOIN, InitializeParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, connect};
 
@@ -35,7 +36,21 @@ pub async fn serve_dap(workspace: PathBuf) -> Result<()> {
         port.ok_or_else(|| Error::other(doing()).because("it can open no port").hint("`tether logs` says why"))?;
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.doing(doing)?;
     stream.set_nodelay(true).doing(doing)?;
-    forward_bytes(stream, tokio::io::stdin(), tokio::io::stdout()).await.doing(|| "cannot forward DAP".to_owned())
+    let mut output = tokio::io::stdout();
+    let host_port = async |host: MeantHost| {
+        let params = match host {
+            MeantHost::Session(id) => json!({"sessionId": id, "hostedOnly": true}),
+            MeantHost::New => json!({"newHost": true}),
+        };
+        // Where there is none, the supervisor's own server says why.
+        let answer = connection.call(DEBUGGER_JOIN, &params, mpsc::unbounded_channel().0).await.ok()?;
+        answer.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok())
+    };
+    let routed = route_editor(stream, tokio::io::stdin(), &mut output, host_port).await?;
+    let Some(RoutedEditor { mut stream, input, buffered }) = routed else { return Ok(()) };
+    let doing = || "cannot forward DAP".to_owned();
+    stream.write_all(&buffered).await.doing(doing)?;
+    forward_bytes(stream, input, output).await.doing(doing)
 }
 
 /// Copies both ways. The end of stdin closes one direction; the end of the other ends both.

@@ -113,6 +113,9 @@ fn owner_text(launch: &LaunchProcesses) -> String {
         LaunchOwner::Reconnectable(workspace) => {
             format!("is the window of {}: the next command is connected to it again", workspace.display())
         }
+        LaunchOwner::Hosted(workspace) => {
+            format!("is a debug session of {}, and goes on; `tether shutdown --all` ends it", workspace.display())
+        }
         LaunchOwner::Orphan(_) => "is an orphan".to_owned(),
         LaunchOwner::Released => "is a program that a debug session has detached from, and keeps running".to_owned(),
         LaunchOwner::Unknown => "is left alone: its workspace is not known".to_owned(),

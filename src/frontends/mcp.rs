@@ -34,8 +34,9 @@ use tokio::sync::{Mutex, mpsc};
 
 use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
+use super::repeated_call;
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
-use crate::api::{Operation, OperationGroup};
+use crate::api::{Operation, OperationEffect, OperationGroup};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long calls in flight may still complete once stdin is closed.
@@ -128,19 +129,16 @@ impl McpServer {
         Ok(Arc::clone(slot.insert(Arc::new(connection))))
     }
 
-    /// Calls an operation; repeats one that may be repeated when the supervisor exited during the call.
+    /// Calls an operation, over the next supervisor too, where it may be repeated.
     async fn call_operation(
         &self,
         operation: &Operation,
         params: &Value,
         progress: &mpsc::UnboundedSender<Value>,
     ) -> Result<Value> {
-        let connection = self.connect(IfNotRunning::Start).await?;
-        let outcome = connection.call(operation.method, params, progress.clone()).await;
-        if outcome.is_ok() || !operation.effect.is_repeatable() || !connection.peer.is_closed() {
-            return outcome;
-        }
-        self.connect(IfNotRunning::Start).await?.call(operation.method, params, progress.clone()).await
+        let is_repeated = OperationEffect::is_repeatable;
+        repeated_call::call_operation(operation, params, progress, is_repeated, || self.connect(IfNotRunning::Start))
+            .await
     }
 
     async fn read_resource_value(&self, topic: ResourceKind) -> Result<Value> {

@@ -3,7 +3,8 @@
 //! - `cli`: the command line
 //! - `mcp`: MCP on stdio, for agents
 //! - `editor`: JSON-RPC on stdio, for editors
-//! - `dap`: DAP on stdio, for editors
+//! - `dap`, `dap_route`: DAP on stdio, for editors; where an editor's session lives
+//! - `repeated_call`: a call that goes on over the next supervisor
 //! - `render`: results as short text, for both
 //! - `doctor`: findings of the doctor, as text or JSON
 //! - `workspace`: which workspace is meant
@@ -12,7 +13,9 @@ pub mod cli;
 pub mod mcp;
 
 mod dap;
+mod dap_route;
 mod doctor;
 mod editor;
 mod render;
+mod repeated_call;
 mod workspace;

@@ -32,6 +32,7 @@ use tokio_util::codec::Framed;
 use super::lock;
 pub use super::paths::SupervisorPaths;
 use super::paths::check_socket_owner;
+use crate::api::find_operation;
 use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
 
 /// How long a supervisor may take to start, and then to respond to `initialize`.
@@ -113,10 +114,16 @@ impl SupervisorConnection {
 
 /// The error of a call that the supervisor's exit has interrupted.
 pub fn exit_error(method: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::other(format!("{method} was interrupted: the supervisor has exited"))
-        .because(cause)
-        .hint("run it again: a new supervisor starts and reconnects to the window")
-        .hint("`tether logs` shows the log of the old one")
+    let error = Error::other(format!("{method} was interrupted: the supervisor has exited")).because(cause);
+    let is_repeatable = find_operation(method).is_none_or(|operation| operation.effect.is_repeatable());
+    let error = if is_repeatable {
+        error.hint("run it again: a new supervisor starts, and reconnects to the window and the debug sessions")
+    } else {
+        error.hint(
+            "it was not repeated, since it may have had its effect: `tether debug status` and `tether status` show it",
+        )
+    };
+    error.hint("`tether logs` shows the log of the old one")
 }
 
 /// Converts a failed call into the user-facing error.

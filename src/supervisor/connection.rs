@@ -178,6 +178,10 @@ async fn handle_request(
     let _count = CountGuard::new(&supervisor.requests);
     let outcome = match method.as_str() {
         SHUTDOWN => {
+            if read_single_params(params).get("all") == Some(&Value::Bool(true)) {
+                supervisor.wait_until_settled(None).await;
+                supervisor.hosted.end_all().await;
+            }
             supervisor.shutdown.notify_one();
             Ok(Value::Null)
         }

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tether_base::error::Result;
 use tokio::sync::{Notify, watch};
 
 use super::editors::Editors;
+use super::hosted_sessions::{HostedSessions, ListedSession};
 use super::launch_memory::LaunchMemory;
 use super::paths::SupervisorPaths;
 use super::window_follow::WindowFollowers;
-use crate::debug::SessionRegistry;
+use crate::debug::{SessionEntry, SessionRegistry, choose_session};
+use crate::session_host::context::SessionContext;
 use crate::tasks::task_runner::TaskQueue;
 use crate::window::Window;
 
@@ -17,7 +20,12 @@ use crate::window::Window;
 pub(super) struct SupervisorContext {
     pub paths: SupervisorPaths,
     pub window: Window,
+    /// The debug sessions in this process, and the breakpoints of the workspace.
     pub sessions: SessionRegistry,
+    /// The same sessions, for the operations on them.
+    pub here: SessionContext,
+    /// The debug sessions in processes of their own.
+    pub hosted: HostedSessions,
     /// The builds of the window, and the tasks of debug sessions.
     pub queue: Arc<TaskQueue>,
     pub launch_memory: LaunchMemory,
@@ -41,6 +49,28 @@ impl SupervisorContext {
         &self.queue
     }
 
+    /// All sessions that are readable, here and in hosts.
+    pub fn list_sessions(&self) -> Vec<ListedSession> {
+        let mut all: Vec<ListedSession> = self.sessions.list_sessions().into_iter().map(ListedSession::Here).collect();
+        // One whose host has ended is listed here before it is no longer listed there.
+        let is_lost = |id: &str| all.iter().any(|it| it.id() == id);
+        let hosted: Vec<_> = self.hosted.list_sessions().into_iter().filter(|it| !is_lost(&it.id)).collect();
+        all.extend(hosted.into_iter().map(ListedSession::Hosted));
+        // In the order of their start: `d10` comes after `d9`.
+        all.sort_by(|a, b| (a.id().len(), a.id()).cmp(&(b.id().len(), b.id())));
+        all
+    }
+
+    /// Those of them that have not ended.
+    pub fn active_sessions(&self) -> Vec<ListedSession> {
+        self.list_sessions().into_iter().filter(|it| !it.is_ended()).collect()
+    }
+
+    /// The session with that id; without one the only active session, or, if none is active, the one that ended last.
+    pub fn find_session(&self, id: Option<&str>) -> Result<ListedSession> {
+        choose_session(self.list_sessions(), id)
+    }
+
     /// Waits until a session of an earlier supervisor is recovered and, if it follows the window, attached to its current
     /// launch; without an id until all are.
     pub async fn wait_until_settled(&self, session: Option<&str>) {
@@ -59,7 +89,7 @@ impl SupervisorContext {
             published.borrow_and_update();
             let unrecovered_ids = unrecovered.borrow_and_update().clone();
             let behind = self.followers.ids_behind_window(&self.window);
-            let active = self.sessions.active_sessions().iter().filter(|it| !behind.contains(&it.id)).count();
+            let active = self.active_sessions().iter().filter(|it| !behind.iter().any(|id| id == it.id())).count();
             let returning = behind.len() + unrecovered_ids.values().filter(|may_return| **may_return).count();
             if is_decided(active, returning, unrecovered_ids.len()) {
                 return;

@@ -4,14 +4,15 @@ use serde_json::Value;
 use tether_base::error::{Error, ErrorContext, Result};
 
 use super::context::SupervisorContext;
+use super::handlers::debug::hosted;
 use super::operation_call::{OperationCall, OperationHandler};
-use super::params::read_params;
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
 use crate::api::window::*;
 use crate::api::window_bridge::*;
 use crate::api::{OPERATIONS, OperationGroup, OperationParams, find_operation, for_each_operation};
+use crate::session_host::params::read_params;
 
 /// Operations of the window group that only read recorded state: not listed as in flight when the window exits.
 const READS_RECORDED_STATE: [&str; 5] = [
@@ -47,6 +48,9 @@ pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'
     let _in_flight = match operation.group {
         OperationGroup::Debug => {
             wait_for_sessions(context, call).await;
+            if let Some(result) = hosted::call_in_host(context, call).await {
+                return result;
+            }
             None
         }
         OperationGroup::Window if READS_RECORDED_STATE.contains(&call.method) => None,

@@ -12,18 +12,16 @@
 //! | `replaced_program` | whether it exits because the file of its program was replaced |
 //! | `connection`, `notifications` | one connection: handshake, requests; what is sent without a request |
 //! | `dispatch`, `operation_call` | from a method to its handler |
-//! | `params` | reading the parameters of a call; errors that name the wrong one |
 //! | `handlers` | one handler per operation; types of `window` and `debug` into those of the API |
+//! | `hosted_sessions` | the debug sessions that live in processes of their own |
 //! | `editors` | connected editors, what they are requested, and their debug conversations |
 //! | `window_follow` | sessions that follow the window over its launches |
 //! | `launch_memory` | what launches leave for the next call |
-//! | `log_file` | the supervisor's log |
 //! | `busy_times` | a record of how long the runtime's threads are busy (`DEVTETHER_BUSY_RECORD`) |
 
 pub mod connect;
 pub mod deleted_workspaces;
 pub mod lock;
-pub mod log_file;
 pub mod paths;
 pub mod server;
 
@@ -34,10 +32,10 @@ mod context;
 mod dispatch;
 mod editors;
 mod handlers;
+mod hosted_sessions;
 mod launch_memory;
 mod notifications;
 mod operation_call;
-mod params;
 mod released_file;
 mod replaced_program;
 mod window_follow;

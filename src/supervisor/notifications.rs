@@ -8,11 +8,11 @@ use serde_json::Value;
 use tether_wire::rpc::RpcPeer;
 
 use super::context::SupervisorContext;
-use super::handlers::debug::status::known_status;
 use super::handlers::window::window_status;
 use crate::api::protocol::{
     ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
 };
+use crate::debug::SessionEntry;
 use crate::window::{Window, WindowFeed};
 
 /// Notifies a subscribed front end of new console entries.
@@ -40,8 +40,9 @@ pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: Rp
     let sessions = &supervisor.sessions;
     let mut seen = sessions.watch();
     sessions.wait_until_recovered(None).await;
-    let now =
-        || -> BTreeMap<_, _> { sessions.list_sessions().iter().map(|it| (it.id.clone(), known_status(it))).collect() };
+    let now = || -> BTreeMap<_, _> {
+        supervisor.list_sessions().iter().map(|it| (it.id().to_owned(), it.known_status())).collect()
+    };
     // Sends only changes: the front end can request the current state.
     seen.borrow_and_update();
     let mut last = now();

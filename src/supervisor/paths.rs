@@ -22,6 +22,8 @@ use sha2::{Digest, Sha256};
 use tether_base::error::{Error, ErrorContext, Result};
 use tether_base::xdg;
 
+use crate::session_host::log_file;
+
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
 const MAX_SOCKET_PATH: usize = 103;
 
@@ -98,9 +100,22 @@ impl SupervisorPaths {
         format!("debug-{}", state.file_name().unwrap_or_default().display())
     }
 
+    /// Where the host of the session with this launch id listens: beside the supervisor.
+    pub fn host_socket(&self, launch_id: &str) -> PathBuf {
+        // It ends in the session's id and a random number, which no other session of the workspace has.
+        let name = launch_id.rsplit_once(&*self.state.file_name().unwrap_or_default().to_string_lossy());
+        let name = name.map_or(launch_id, |(_, name)| name.trim_start_matches('-'));
+        let beside = self.socket.with_extension(name);
+        if beside.as_os_str().len() <= MAX_SOCKET_PATH {
+            return beside;
+        }
+        // The random number alone.
+        self.socket.with_extension(name.rsplit('-').next().unwrap_or(name))
+    }
+
     /// The supervisor's log file.
     pub fn log_file(&self) -> PathBuf {
-        self.state.join("supervisor.log")
+        self.state.join(log_file::NAME)
     }
 }
 

@@ -42,6 +42,7 @@ impl SupervisorContext {
         if *self.editors.conversations.watch().borrow() > 0 {
             return Some("an editor debugs through it".to_owned());
         }
+        // Those in hosts go on.
         let active = self.sessions.active_sessions();
         let is_kept = |state, is_listener: bool| state == RunState::Running && is_listener;
         let lost = active.iter().find(|it| !is_kept(it.run_state(), it.request.debug_target.is_listener()))?;

@@ -23,14 +23,17 @@ use super::connection::serve_connection;
 use super::context::SupervisorContext;
 use super::deleted_workspaces;
 use super::editors::{Editors, host_requests};
+use super::handlers::debug::editor_session;
+use super::hosted_sessions::{HostedSessions, ListedSession};
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
-use super::log_file;
 use super::paths::{SupervisorPaths, check_socket_owner};
-use super::window_follow;
+use super::window_follow::{self, WindowSessions};
 use crate::config::init;
 use crate::config::trust::consented_programs;
-use crate::debug::{ManagedSession, SessionRegistry};
+use crate::debug::{SessionEntry, SessionRegistry};
+use crate::session_host::context::SessionContext;
+use crate::session_host::log_file;
 use crate::tasks::background_tasks::BackgroundTasks;
 use crate::tasks::task_runner::TaskQueue;
 use crate::window::{Window, WindowPaths};
@@ -42,9 +45,15 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
 /// Runs the supervisor of the workspace; returns at once when one runs already. It exits after
 /// `idle` without a connection, a window and an active session.
 pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
+    // This program, also where its file has been replaced.
+    supervise_with(workspace, Path::new("/proc/self/exe"), idle)
+}
+
+/// As [`supervise`]; `host_program` hosts the debug sessions.
+pub fn supervise_with(workspace: &Path, host_program: &Path, idle: Duration) -> Result<()> {
     let locked = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
         log_file::start_logging(&paths.log_file());
-        exit_on_panic();
+        log_file::exit_on_panic();
         lock::acquire_lock(&paths).map(|outcome| (paths, outcome))
     });
     let (paths, lock) = match locked.inspect_err(print_failure)? {
@@ -57,7 +66,7 @@ pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     busy_times::record_busy_times(runtime.worker_threads(2).enable_all());
     let runtime = runtime.build().doing(|| "cannot start the async runtime".into())?;
-    let outcome = runtime.block_on(serve_until_end(paths, lock, idle));
+    let outcome = runtime.block_on(serve_until_end(paths, lock, host_program, idle));
     // Does not wait for a build or a scan on a blocking thread.
     runtime.shutdown_background();
     outcome
@@ -74,15 +83,12 @@ fn print_failure(error: &Error) {
     print_startup_message(&StartupMessage::Failed(ErrorData::from(error)));
 }
 
-/// Logs a panic and exits: a supervisor that lost one task is worse than none, and the next one reconnects.
-fn exit_on_panic() {
-    std::panic::set_hook(Box::new(|panic| {
-        tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
-        std::process::exit(101);
-    }));
-}
-
-async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle: Duration) -> Result<()> {
+async fn serve_until_end(
+    paths: SupervisorPaths,
+    mut lock: SupervisorLock,
+    host_program: &Path,
+    idle: Duration,
+) -> Result<()> {
     let listener = bind_socket(&paths).inspect_err(print_failure)?;
     lock.release_starting_lock();
     print_startup_message(&StartupMessage::Ready(paths.socket.clone()));
@@ -102,10 +108,13 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
             deleted_workspaces::remove_unused_states(&states);
         }
     });
-    let supervisor = Arc::new(open_context(paths, &mut drivers));
-    let SupervisorContext { window, sessions, followers, .. } = &*supervisor;
-    window_follow::hold_relaunch_while_stopped(window, sessions);
-    let following = tokio::spawn(window_follow::follow_window(window.clone(), sessions.clone(), Arc::clone(followers)));
+    let supervisor = Arc::new(open_context(paths, host_program, &mut drivers));
+    editor_session::start_for_editors(&supervisor);
+    let SupervisorContext { window, sessions, hosted, followers, .. } = &*supervisor;
+    let in_window = WindowSessions { here: sessions.clone(), hosted: hosted.clone() };
+    window_follow::hold_relaunch_while_stopped(window, in_window.clone());
+    let following = window_follow::follow_window(window.clone(), in_window, Arc::clone(followers));
+    let following = tokio::spawn(following);
     drivers.spawn(background_users::recover_tasks(Arc::clone(&supervisor)));
     drivers.spawn(host_requests::report_lost_window(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
@@ -118,7 +127,12 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
     // A window that is being replaced would be lost: the old one is closed, the new one is not launched yet.
     let (sessions, conversations, window) =
         (&supervisor.sessions, &supervisor.editors.conversations, &supervisor.window);
-    tokio::join!(sessions.end_all(), conversations.end_all(), window.finish_operations(FINISH_TIMEOUT));
+    tokio::join!(
+        supervisor.hosted.leave_all(),
+        sessions.end_all(),
+        conversations.end_all(),
+        window.finish_operations(FINISH_TIMEOUT)
+    );
     supervisor.queue.end_runs().await;
     supervisor.window.disconnect().await;
     supervisor.queue.background.wait_until_stopped().await;
@@ -126,7 +140,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
 }
 
 /// The window and the debug sessions of the workspace; `drivers` gets the tasks that run them.
-fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> SupervisorContext {
+fn open_context(paths: SupervisorPaths, host_program: &Path, drivers: &mut JoinSet<()>) -> SupervisorContext {
     let background = BackgroundTasks::open(&paths.state, SupervisorPaths::task_launch_id_prefix_in(&paths.state));
     let queue = Arc::new(TaskQueue::new(SupervisorPaths::build_launch_id_in(&paths.state), background));
     let window_paths =
@@ -137,11 +151,14 @@ fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> Supervisor
     let (sessions, session_driver) =
         SessionRegistry::open(Some(&paths.state), &paths.workspace, launch_id_prefix, consented_programs);
     drivers.spawn(session_driver);
+    let hosted = HostedSessions::new(paths.clone(), host_program.to_owned(), sessions.clone());
     let (editors, editor_driver) = Editors::open();
     drivers.spawn(editor_driver);
     SupervisorContext {
         paths,
         window,
+        here: SessionContext::new(sessions.clone()),
+        hosted,
         sessions,
         queue,
         launch_memory: LaunchMemory::default(),
@@ -208,8 +225,8 @@ async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut sessions, mut conversations) = (supervisor.sessions.watch(), supervisor.editors.conversations.watch());
     loop {
         sessions.borrow_and_update();
-        let needs_us = |it: &ManagedSession| !it.is_ended() || it.is_reconnecting();
-        let debugs = supervisor.sessions.list_sessions().iter().any(needs_us) || *conversations.borrow_and_update() > 0;
+        let needs_us = |it: &ListedSession| !it.is_ended() || it.is_reconnecting();
+        let debugs = supervisor.list_sessions().iter().any(needs_us) || *conversations.borrow_and_update() > 0;
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,

@@ -3,7 +3,7 @@
 //! A session that was attached to a part of the window follows it until the session is stopped by request: whatever
 //! ends the window, and however long there is none. Does not depend on how a session or a window is started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,10 +14,15 @@ use serde_json::Map;
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
 use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::warn;
 
+use super::hosted_sessions::{HostedSessions, ListedSession};
 use crate::api::debug::WindowPart;
+use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{SessionEntry, SessionRegistry, SessionRequest, StoredSession};
+use crate::session_host::operations::reattached;
 use crate::vocabulary::RunState;
 use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
 
@@ -46,9 +51,9 @@ impl WindowFollowers {
     }
 
     /// Whether any of them is attached to the extension host.
-    fn follow_extension_host(&self, sessions: &SessionRegistry) -> bool {
+    fn follow_extension_host(&self, sessions: &WindowSessions) -> bool {
         let ids: Vec<String> = lock(&self.generations).keys().cloned().collect();
-        ids.iter().any(|id| sessions.find_session(Some(id)).is_ok_and(|it| follows_extension_host(&it)))
+        ids.iter().any(|id| sessions.find(id).is_some_and(|it| follows_extension_host(it.request())))
     }
 
     /// Receives each change.
@@ -153,16 +158,35 @@ pub async fn renew_request(window: &Window, before: SessionRequest) -> Result<Se
     Ok(SessionRequest { debug_target: now.debug_target, ..before })
 }
 
+/// The sessions that may follow the window, here and in hosts.
+#[derive(Clone)]
+pub struct WindowSessions {
+    /// Those in this process, and what is stored.
+    pub here: SessionRegistry,
+    /// Those in processes of their own.
+    pub hosted: HostedSessions,
+}
+
+impl WindowSessions {
+    fn list(&self) -> Vec<ListedSession> {
+        let hosted = self.hosted.list_sessions().into_iter().map(ListedSession::Hosted);
+        self.here.list_sessions().into_iter().map(ListedSession::Here).chain(hosted).collect()
+    }
+
+    fn find(&self, id: &str) -> Option<ListedSession> {
+        self.list().into_iter().find(|it| it.id() == id)
+    }
+}
+
 /// Blocks the automatic replacement of the window while a following session is stopped in it.
-pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) {
-    let sessions = sessions.clone();
+pub fn hold_relaunch_while_stopped(window: &Window, sessions: WindowSessions) {
     window.block_replacement_while(move || {
-        let stopped = |it: &ManagedSession| it.request.follows.is_some() && it.run_state() == RunState::Stopped;
-        let holder = sessions.active_sessions().into_iter().find(stopped)?;
+        let stopped = |it: &ListedSession| it.request().follows.is_some() && it.run_state() == RunState::Stopped;
+        let holder = sessions.list().into_iter().find(stopped)?;
         Some(format!(
             "debug session {0} is stopped in it: continue it (`tether debug continue --session {0}`), or relaunch it \
              yourself with `tether restart`",
-            holder.id
+            holder.id()
         ))
     });
 }
@@ -171,10 +195,10 @@ pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) 
 /// aborted. An extension host that starts from this call on waits for them, where sessions may return.
 pub fn follow_window(
     window: Window,
-    sessions: SessionRegistry,
+    sessions: WindowSessions,
     followers: Arc<WindowFollowers>,
 ) -> impl Future<Output = ()> + Send {
-    window.hold_new_hosts(may_sessions_return(&sessions));
+    window.hold_new_hosts(may_sessions_return(&sessions.here));
     recover_and_follow(window, sessions, followers)
 }
 
@@ -182,19 +206,27 @@ fn may_sessions_return(sessions: &SessionRegistry) -> bool {
     sessions.watch_unrecovered().borrow().values().any(|may_return| *may_return)
 }
 
-async fn recover_and_follow(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
+async fn recover_and_follow(window: Window, sessions: WindowSessions, followers: Arc<WindowFollowers>) {
     let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
+    let rejoin = |stored: StoredSession| -> BoxFuture<'static, bool> {
+        let hosted = sessions.hosted.clone();
+        async move { hosted.rejoin(stored).await }.boxed()
+    };
     window.wait_for_search().await;
     let generation = window.watch().borrow().generation;
     // There was no window to arm before.
-    window.hold_new_hosts(may_sessions_return(&sessions));
-    sessions.recover_sessions(&now).await;
-    for managed in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
+    window.hold_new_hosts(may_sessions_return(&sessions.here));
+    sessions.here.recover_sessions(&now, &rejoin).await;
+    let hosts: BTreeSet<String> = sessions.hosted.list_sessions().iter().map(|it| it.launch_id.clone()).collect();
+    // Those of editors whose process has ended with the earlier supervisor, or with its host.
+    let is_gone = move |owner: &BreakpointOwner| !owner.host.as_ref().is_some_and(|host| hosts.contains(&**host));
+    sessions.here.remove_editors(is_gone).await;
+    for session in sessions.list().iter().filter(|it| it.is_following()) {
         // A session that could not be attached waits for the next launch; there may have been one meanwhile.
-        followers.record_attached(&managed.id, generation);
+        followers.record_attached(session.id(), generation);
     }
     let (mut seen, mut changed) = (window.watch(), followers.watch());
     loop {
@@ -220,19 +252,31 @@ async fn recover_and_follow(window: Window, sessions: SessionRegistry, followers
 
 /// Ends each session in a window that is gone, where the adapter does not notice that. Runs until it is dropped: a session
 /// that is started meanwhile is ended, too.
-async fn end_unnoticed_sessions(sessions: &SessionRegistry) {
-    let mut listed = sessions.watch();
+async fn end_unnoticed_sessions(sessions: &WindowSessions) {
+    let mut listed = sessions.here.watch();
     loop {
         listed.borrow_and_update();
-        let following = sessions.active_sessions().into_iter().filter(ManagedSession::is_following);
-        join_all(following.map(|it| async move {
-            if tokio::time::timeout(NOTICE_TIMEOUT, it.wait_until_ended()).await.is_err() {
-                it.disconnect().await;
-            }
-        }))
-        .await;
+        let following = sessions.list().into_iter().filter(|it| it.is_following() && !it.is_ended());
+        join_all(following.map(end_unnoticed)).await;
         if listed.changed().await.is_err() {
             std::future::pending::<()>().await;
+        }
+    }
+}
+
+async fn end_unnoticed(session: ListedSession) {
+    match session {
+        ListedSession::Here(managed) => {
+            if timeout(NOTICE_TIMEOUT, managed.wait_until_ended()).await.is_err() {
+                managed.disconnect().await;
+            }
+        }
+        ListedSession::Hosted(hosted) => {
+            if timeout(NOTICE_TIMEOUT, hosted.wait_until_ended()).await.is_err()
+                && let Err(error) = hosted.disconnect().await
+            {
+                warn!("{}: {error}", hosted.id);
+            }
         }
     }
 }
@@ -241,7 +285,7 @@ async fn end_unnoticed_sessions(sessions: &SessionRegistry) {
 /// sent: before it activates an extension.
 async fn attach_to_current_launch(
     window: &Window,
-    sessions: &SessionRegistry,
+    sessions: &WindowSessions,
     followers: &WindowFollowers,
     generation: u64,
 ) {
@@ -259,30 +303,43 @@ async fn attach_to_current_launch(
         if let Some(at) = lock(&followers.generations).get_mut(&id) {
             *at = generation;
         }
-        if sessions.find_session(Some(&id)).is_err() {
+        if sessions.find(&id).is_none() {
             followers.remove(&id);
         }
     }
     followers.changed.send_modify(|count| *count += 1);
 }
 
-async fn reattach_session(window: &Window, sessions: &SessionRegistry, id: &str, why: &str) -> Option<ManagedSession> {
-    let old = sessions.find_session(Some(id)).ok()?;
+async fn reattach_session(window: &Window, sessions: &WindowSessions, id: &str, why: &str) -> Option<ListedSession> {
+    let old = sessions.find(id)?;
     // Without such a part in the new window, the session ends, with the reason.
-    let request = renew_request(window, SessionRequest::clone(&old.request)).await;
-    sessions.reattach(&old, request, why).await
+    let request = renew_request(window, SessionRequest::clone(old.request())).await;
+    match old {
+        ListedSession::Here(managed) => sessions.here.reattach(&managed, request, why).await.map(ListedSession::Here),
+        ListedSession::Hosted(hosted) => match hosted.reattach(request, why).await {
+            Ok(is_attached) => is_attached.then_some(ListedSession::Hosted(hosted)),
+            Err(error) => {
+                warn!("{id}: {error}");
+                None
+            }
+        },
+    }
 }
 
 /// Waits until the breakpoints in loaded scripts are bound, and reports what the next result of the session should say.
-async fn report_reattached(managed: &ManagedSession, was_held: bool, why: &str) {
-    managed.session.wait_until_bound().await;
-    let mut text = format!("{} was attached to again, with its breakpoints: {why}", managed.id);
-    if follows_extension_host(managed) && !was_held && managed.has_breakpoints() {
-        text.push_str("; breakpoints in `activate` may have been missed: the extension host did not wait for them");
+async fn report_reattached(session: &ListedSession, was_held: bool, why: &str) {
+    let missed = "breakpoints in `activate` may have been missed: the extension host did not wait for them";
+    let missed = Some(missed.to_owned()).filter(|_| follows_extension_host(session.request()) && !was_held);
+    match session {
+        ListedSession::Here(managed) => reattached::report_reattached(managed, why, missed.as_deref()).await,
+        ListedSession::Hosted(hosted) => {
+            if let Err(error) = hosted.report_reattached(why, missed).await {
+                warn!("{}: {error}", hosted.id);
+            }
+        }
     }
-    managed.session.event_log().push_notice("reattached", text);
 }
 
-fn follows_extension_host(managed: &ManagedSession) -> bool {
-    managed.request.follows.as_deref() == Some(part_name(WindowPart::ExtensionHost))
+fn follows_extension_host(request: &SessionRequest) -> bool {
+    request.follows.as_deref() == Some(part_name(WindowPart::ExtensionHost))
 }

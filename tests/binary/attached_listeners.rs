@@ -191,6 +191,7 @@ fn a_session_that_is_attached_to_again_proves_its_peer_again() {
         let supervisor = sandbox.supervisor().unwrap();
         kill(supervisor, Signal::KILL);
         wait_for_end(supervisor);
+        sandbox.kill_session_hosts();
         let port = ours.port.clone();
         ours.end();
         let theirs = Peer::start(&sandbox, NOBODY, &port);
@@ -237,7 +238,7 @@ fn a_wait_holds_against_a_silent_peer() {
     stops.end();
 }
 
-/// Attaches to two peers and kills the supervisor. The port of the first has a silent peer then, which is returned with the
+/// Attaches to two peers and kills the supervisor, and the hosts of the sessions. The port of the first has a silent peer then, which is returned with the
 /// second one.
 fn kill_supervisor_of_two(sandbox: &Sandbox) -> (Peer, Peer) {
     let us = rustix::process::getuid().as_raw();
@@ -247,6 +248,7 @@ fn kill_supervisor_of_two(sandbox: &Sandbox) -> (Peer, Peer) {
     let supervisor = sandbox.supervisor().unwrap();
     kill(supervisor, Signal::KILL);
     wait_for_end(supervisor);
+    sandbox.kill_session_hosts();
     let port = first.port.clone();
     first.end();
     (Peer::start_in_mode(sandbox, us, &port, "silent"), second)

@@ -139,8 +139,7 @@ fn a_stopped_window_has_no_server_left_and_the_next_start_works() {
             assert!(is_alive(server), "{program}");
             assert_eq!(sandbox.json(&["stop"])["state"], "absent");
             assert!(!is_alive(server), "{program}, round {round}: the server lives on");
-            let left: Vec<_> =
-                sandbox.processes().into_iter().filter(|(_, line)| !line.contains(" supervise ")).collect();
+            let left: Vec<_> = sandbox.others();
             assert!(left.is_empty(), "{program}, round {round}: {left:?}");
             // It had the time that it takes to end.
             let ended = fs::read_to_string(sandbox.path("node_modules/ended")).unwrap();

@@ -82,7 +82,7 @@ fn a_supervisor_whose_program_was_replaced_exits_for_the_new_one_and_the_window_
 }
 
 #[test]
-fn a_supervisor_whose_program_was_replaced_stays_while_a_session_is_stopped_in_it() {
+fn a_stopped_session_goes_on_when_its_supervisor_exits_for_a_new_program() {
     if !has_program("node") {
         return;
     }
@@ -91,16 +91,16 @@ fn a_supervisor_whose_program_was_replaced_stays_while_a_session_is_stopped_in_i
     let peer = Peer::start_in_mode(&sandbox, rustix::process::getuid().as_raw(), "0", "stops");
     let attach = ["debug", "attach", &peer.port, "--adapter", "dlv", "--wait", "3", "--json"];
     assert_eq!(own.run(&attach).ok().json()["stopped"], true);
-    let old = sandbox.supervisor().unwrap();
+    let (old, hosts) = (sandbox.supervisor().unwrap(), sandbox.session_hosts());
     own.replace();
-    own.notes_replacement(&own.status(), "debug session d1 is stopped in it");
-    assert_eq!(supervisors(&sandbox), [old]);
-    own.run(&["debug", "stop"]).ok();
     eventually("the supervisor exits for the new program", || {
         own.status();
         (sandbox.supervisor() != Some(old)).then_some(())
     });
     assert_eq!(supervisors(&sandbox).len(), 1);
+    assert_eq!(sandbox.session_hosts(), hosts, "the session is in the same host");
+    assert_eq!(own.run(&["debug", "status", "d1", "--json"]).ok().json()["state"], "STOPPED");
+    own.run(&["debug", "stop"]).ok();
     peer.end();
 }
 

@@ -112,7 +112,7 @@ export class EditorWorkspace {
     const exited = once(this.editor, 'exit');
     this.editor.stdin.end();
     await exited;
-    await promisify(execFile)(TETHER, ['shutdown'], { cwd: this.folder, env: this.environment });
+    await promisify(execFile)(TETHER, ['shutdown', '--all'], { cwd: this.folder, env: this.environment });
     await rm(this.home, { recursive: true });
   }
 }

@@ -26,7 +26,7 @@ before(async () => {
 
 after(async () => {
   await tether('stop');
-  await tether('shutdown');
+  await tether('shutdown', '--all');
   await rm(workspace, { recursive: true });
 });
 

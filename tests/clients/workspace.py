@@ -52,5 +52,5 @@ class Workspace:
     def close(self):
         """Leaves no window, no supervisor and no folder."""
         self.tether("stop")
-        self.tether("shutdown")
+        self.tether("shutdown", "--all")
         shutil.rmtree(self.folder)

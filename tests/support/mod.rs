@@ -132,7 +132,9 @@ impl Sandbox {
     /// The socket of the sandbox's supervisor.
     pub fn socket(&self) -> PathBuf {
         let runtime = self.home().join("run/devtether");
-        fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path()
+        let mut all = fs::read_dir(runtime).unwrap().filter_map(Result::ok).map(|entry| entry.path());
+        // Those of session hosts have another ending.
+        all.find(|path| path.extension().is_some_and(|it| it == "sock")).expect("a socket")
     }
 
     pub fn status(&self) -> Value {
@@ -190,6 +192,25 @@ impl Sandbox {
         supervisor.status().unwrap().vmhwm.unwrap() * 1024
     }
 
+    /// Those of its processes that are neither its supervisor nor the host of a session.
+    pub fn others(&self) -> Vec<(u32, String)> {
+        let is_own = |line: &str| line.contains(" supervise ") || line.contains(" session-host ");
+        self.processes().into_iter().filter(|(_, line)| !is_own(line)).collect()
+    }
+
+    /// The hosts of its sessions.
+    pub fn session_hosts(&self) -> Vec<u32> {
+        self.processes().into_iter().filter(|(_, line)| line.contains(" session-host ")).map(|(pid, _)| pid).collect()
+    }
+
+    /// Kills the hosts of its sessions, and waits for their exits.
+    pub fn kill_session_hosts(&self) {
+        for host in self.session_hosts() {
+            kill(host, rustix::process::Signal::KILL);
+            wait_for_end(host);
+        }
+    }
+
     /// The running processes of this sandbox with their command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
         carrying(MARK, &self.mark)
@@ -213,6 +234,13 @@ pub fn run_command(mut command: Command) -> CommandOutput {
 const PRINTED_LOG_LINES: usize = 200;
 
 impl Sandbox {
+    /// The log of its supervisor and of the hosts of its sessions.
+    pub fn supervisor_log(&self) -> String {
+        let states = fs::read_dir(self.home.path().join("state/devtether")).into_iter().flatten();
+        let logs = states.filter_map(Result::ok).map(|state| state.path().join("supervisor.log"));
+        logs.filter_map(|file| fs::read(file).ok()).map(|log| String::from_utf8_lossy(&log).into_owned()).collect()
+    }
+
     /// Prints the end of the supervisor's log: the folder is removed with the test.
     fn print_log(&self) {
         let states = fs::read_dir(self.home.path().join("state/devtether")).into_iter().flatten();
@@ -232,7 +260,7 @@ impl Drop for Sandbox {
         }
         if self.workspace.is_dir() {
             self.tether(&["stop"]);
-            self.tether(&["shutdown"]);
+            self.tether(&["shutdown", "--all"]);
         }
         let left = self.processes();
         for (pid, _) in &left {

@@ -66,8 +66,7 @@ impl ScenarioSandbox {
 
     /// The sandbox's processes without its supervisor.
     pub fn others(&self) -> Vec<(u32, String)> {
-        let all = self.sandbox.processes();
-        all.into_iter().filter(|(_, line)| !line.contains(" supervise ")).collect()
+        self.sandbox.others()
     }
 
     /// Waits until no process but the supervisor is left.

@@ -7,7 +7,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("frontends", &["api", "supervisor::connect", "config", "doctor"]),
     // Reads the facts of every module; only front ends use it.
     ("doctor", &["api", "supervisor", "window", "debug", "adapters", "config", "workspace"]),
-    ("supervisor", &["api", "window", "debug", "config", "tasks"]),
+    ("supervisor", &["api", "session_host", "window", "debug", "config", "tasks"]),
+    ("session_host", &["api", "debug", "config"]),
     ("window", &["config", "tasks", "workspace"]),
     ("debug", &["adapters", "workspace"]),
     ("adapters", &["workspace"]),

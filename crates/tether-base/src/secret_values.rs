@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, ErrorData};
@@ -17,7 +18,8 @@ const MIN_CHARS: usize = 6;
 const MAX_LINES: usize = 1_000;
 
 /// Values to mask, each with what is shown instead.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SecretValues {
     /// By value; a value of several lines is one for each of them, since output is masked line by line.
     values: BTreeMap<String, String>,

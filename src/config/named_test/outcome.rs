@@ -5,9 +5,10 @@
 use std::sync::LazyLock;
 
 use regress::Regex;
+use serde::{Deserialize, Serialize};
 
 /// What runs a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TestRunner {
     Pytest,
     Cargo,

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tether_dap::types::DapBreakpoint;
 
 /// How a breakpoint is bound in a session.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum BindingStatus {
     /// The program stops there.
     Verified {

@@ -1,6 +1,7 @@
 //! The breakpoints of joined editors: each belongs to its editor, and goes with it.
 //!
-//! An editor replaces its own and no others. They are sent to every session, as the workspace's are, and are not stored.
+//! An editor replaces its own and no others. They are sent to every session, as the workspace's are, and are stored with them,
+//! so that each session's host knows them; those of an editor whose process has ended are removed.
 //! Does no I/O. Does not depend on how an editor sends them.
 
 use std::path::{Path, PathBuf};
@@ -101,18 +102,17 @@ impl StoredBreakpoints {
         self.breakpoints.extract_if(.., |spec| spec.owner.as_ref() == Some(owner)).collect()
     }
 
-    /// What is stored: the workspace's own.
-    pub(super) fn without_editors(&self) -> StoredBreakpoints {
-        let own = self.breakpoints.iter().filter(|spec| spec.owner.is_none());
-        StoredBreakpoints { breakpoints: own.cloned().collect(), editor_exceptions: Vec::new(), ..self.clone() }
+    /// Removes what belongs to editors for which `is_gone` is true.
+    pub fn remove_editors(&mut self, is_gone: impl Fn(&BreakpointOwner) -> bool) {
+        self.editor_exceptions.retain(|it| !is_gone(&it.owner));
+        self.breakpoints.retain(|spec| !spec.owner.as_ref().is_some_and(&is_gone));
     }
 
-    /// Whether what is stored is the same, apart from the last id.
-    pub(super) fn has_same_stored(&self, other: &StoredBreakpoints) -> bool {
-        let own = |list: &StoredBreakpoints| {
-            list.breakpoints.iter().filter(|spec| spec.owner.is_none()).cloned().collect::<Vec<_>>()
-        };
-        self.exceptions == other.exceptions && own(self) == own(other)
+    /// What is exported: the workspace's own.
+    pub(in crate::debug) fn without_editors(&self) -> StoredBreakpoints {
+        let mut own = self.clone();
+        own.remove_editors(|_| true);
+        own
     }
 
     /// Whether all breakpoints and exceptions are the same, apart from the last id.
@@ -130,7 +130,7 @@ mod tests {
     const TEXT: &str = "a\nb\nc\nd\n";
 
     fn editor(number: u64) -> BreakpointOwner {
-        BreakpointOwner { editor: number, name: format!("editor {number}").into() }
+        BreakpointOwner { editor: number, name: format!("editor {number}").into(), host: None }
     }
 
     fn lines(numbers: &[u32]) -> Vec<EditorLine> {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_an_editor_is_stored() {
+    fn what_an_editor_has_is_stored_with_it_and_not_exported() {
         let (mut list, file) = (StoredBreakpoints::default(), Path::new("/a.py"));
         list.replace_editor_lines(&editor(1), file, TEXT, lines(&[2]));
         let functions = vec![("f".to_owned(), BreakpointConditions::default())];
@@ -174,10 +174,12 @@ mod tests {
         assert_eq!((specs[0].as_ref().unwrap().id, removed), (2, vec![]), "it keeps its id");
         list.replace_editor_exceptions(&editor(1), vec![ExceptionFilterOptions::default()]);
         let stored = StoredBreakpoints::parse(&list.to_text().unwrap()).unwrap();
-        assert!(stored.breakpoints.is_empty() && stored.editor_exceptions.is_empty());
-        assert!(list.has_same_stored(&StoredBreakpoints::default()));
-        assert!(!list.has_same_content(&StoredBreakpoints::default()));
-        list.remove_editor(&editor(1));
+        assert!(stored.has_same_content(&list));
+        let exported = list.without_editors();
+        assert!(exported.breakpoints.is_empty() && exported.editor_exceptions.is_empty());
+        list.remove_editors(|owner| owner.editor == 2);
+        assert!(stored.has_same_content(&list));
+        list.remove_editors(|owner| owner.editor == 1);
         assert!(list.has_same_content(&StoredBreakpoints::default()));
     }
 }

@@ -32,7 +32,7 @@ pub struct StoredBreakpoints {
     #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
     pub exceptions: ExceptionSpec,
     /// On which exceptions joined editors want to stop, too.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::debug) editor_exceptions: Vec<EditorExceptions>,
 }
 
@@ -55,10 +55,9 @@ impl StoredBreakpoints {
         }
     }
 
-    /// The text of the file, without what belongs to editors.
+    /// The text of the file.
     pub fn to_text(&self) -> Result<Vec<u8>> {
-        let mut text =
-            serde_json::to_vec_pretty(&self.without_editors()).doing(|| "cannot write the breakpoints".into())?;
+        let mut text = serde_json::to_vec_pretty(self).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
         Ok(text)
     }
@@ -80,6 +79,7 @@ impl StoredBreakpoints {
     /// Adds exported breakpoints, whose relative paths are below this folder. One on the same line, function or expression
     /// is replaced, and so are the exceptions, if there are any. Errors: too many breakpoints.
     pub fn import(&mut self, mut exported: StoredBreakpoints, folder: &Path) -> Result<()> {
+        exported.remove_editors(|_| true);
         exported.change_paths(|file| folder.join(file));
         for BreakpointSpec { kind, conditions, .. } in exported.breakpoints {
             match &kind {

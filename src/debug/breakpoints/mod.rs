@@ -5,6 +5,7 @@
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
 //! | `anchor` | finding a line's code again when its file has changed |
 //! | `list` | all breakpoints at one moment, and how each change alters them |
+//! | `changes` | what running programs have to be told of a change |
 //! | `editor_breakpoints` | those of joined editors, which go when their editor does |
 //! | `store` | all breakpoints; `breakpoints.json` in the state folder |
 //! | `merge` | breakpoints of several owners in one place, as one for the adapter |
@@ -17,6 +18,7 @@
 mod anchor;
 mod binding;
 mod binding_request;
+mod changes;
 pub(super) mod data_sync;
 mod editor_breakpoints;
 pub(super) mod function_sync;
@@ -28,6 +30,7 @@ pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable};
+pub use changes::BreakpointChanges;
 pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;
 pub use spec::{

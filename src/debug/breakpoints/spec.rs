@@ -38,22 +38,25 @@ pub struct BreakpointSpec {
     /// When it stops there.
     #[serde(flatten)]
     pub conditions: BreakpointConditions,
-    /// The joined editor that has set it, and with which it goes. None: it belongs to the workspace, and is stored.
-    #[serde(skip)]
+    /// The joined editor that has set it, and with which it goes. None: it belongs to the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<BreakpointOwner>,
 }
 
 /// An editor that has joined a session, as the owner of its breakpoints.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakpointOwner {
-    /// Unique among all editors of this supervisor.
+    /// Unique among all editors of its process.
     pub editor: u64,
     /// The editor's name, for readers.
     pub name: Arc<str>,
+    /// The launch id of the session whose host it has joined. None: it speaks to the supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Arc<str>>,
 }
 
 /// On which exceptions an editor wants to stop: filters of an adapter, or `caught` and `uncaught` for those of any adapter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EditorExceptions {
     /// The editor.
     pub owner: BreakpointOwner,

@@ -3,10 +3,13 @@
 //! ```text
 //! change ─▶ turn (first come, first served) ─▶ blocking thread: read sources, alter a copy, write ─▶ current
 //! ```
-//! Readers take the current list without waiting for a file. A change that cannot be written is not made. The file is not in
+//! Readers take the current list without waiting for a file. A change that cannot be written is not made. The supervisor and
+//! the hosts of its sessions share the file: a change locks it, and begins with what it has now. It is not in
 //! the workspace: that may be read-only or somebody else's, and conditions and log messages are code that runs. One that
 //! cannot be read is set aside, and reported.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -24,6 +27,8 @@ use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 const NAME: &str = "breakpoints.json";
 /// As [`WorkspaceFile::set_aside`] renames it.
 const SET_ASIDE: &str = "breakpoints.json.stale";
+/// Locked by the process that changes the file; in the state folder, too.
+const LOCK: &str = "breakpoints.lock";
 /// How much source is read to move breakpoints with their code, in bytes.
 const MAX_FOLLOWED: usize = 64 << 20;
 
@@ -38,32 +43,50 @@ struct StoreInner {
     problem: Option<String>,
     /// Locked only to read or replace the pointer.
     current: Mutex<Arc<StoredBreakpoints>>,
+    /// The file that `current` was read from, or written to.
+    seen: Mutex<Option<FileVersion>>,
     /// Serialises changes, and so the writes, in the order in which they were requested.
     changes: Arc<tokio::sync::Mutex<()>>,
     /// Rises with each change of the list.
     changed: watch::Sender<u64>,
 }
 
+/// Tells one version of a file from another, which has replaced it: inode, modification time in ns, length.
+type FileVersion = (u64, i64, i64, u64);
+
 impl BreakpointStore {
     /// Opens the file in a state folder. Reads it at once.
     pub fn open(folder: &Path) -> BreakpointStore {
         let file = store_file(folder, NAME);
+        let seen = read_version(file);
         let (list, problem) = match read_list(file) {
             Ok(list) => (list.unwrap_or_default(), None),
             Err(reason) => (StoredBreakpoints::default(), Some(set_aside(file, &reason))),
         };
-        BreakpointStore::with_list(Some(folder.to_owned()), list, problem.filter(|_| read_set_aside(folder).is_none()))
+        let problem = problem.filter(|_| read_set_aside(folder).is_none());
+        BreakpointStore::with_list(Some(folder.to_owned()), list, problem, seen)
     }
 
     /// An empty store that is kept in memory only.
     pub fn in_memory() -> BreakpointStore {
-        BreakpointStore::with_list(None, StoredBreakpoints::default(), None)
+        BreakpointStore::with_list(None, StoredBreakpoints::default(), None, None)
     }
 
-    fn with_list(folder: Option<PathBuf>, list: StoredBreakpoints, problem: Option<String>) -> BreakpointStore {
-        let current = Mutex::new(Arc::new(list));
+    fn with_list(
+        folder: Option<PathBuf>,
+        list: StoredBreakpoints,
+        problem: Option<String>,
+        seen: Option<FileVersion>,
+    ) -> BreakpointStore {
+        let (current, seen) = (Mutex::new(Arc::new(list)), Mutex::new(seen));
         let (changes, changed) = Default::default();
-        BreakpointStore(Arc::new(StoreInner { folder, problem, current, changes, changed }))
+        BreakpointStore(Arc::new(StoreInner { folder, problem, current, seen, changes, changed }))
+    }
+
+    /// Takes over what another process has changed.
+    pub async fn reload(&self) {
+        // It cannot fail: it changes nothing itself.
+        let _ = self.change(|_| Ok(())).await;
     }
 
     /// Which breakpoints are not set because their file cannot be read, why, and how to get them back. Repeated until the
@@ -170,27 +193,65 @@ impl BreakpointStore {
         let store = self.clone();
         let changed = tokio::task::spawn_blocking(move || {
             let _turn = turn;
+            let _lock = store.lock_file();
+            store.take_over_file();
             let current = store.current();
             let mut next = StoredBreakpoints::clone(&current);
             let result = change(&mut next)?;
-            // The last id alone is not worth a write.
-            if !next.has_same_stored(&current) {
-                store.write(&next)?;
-            }
-            let is_changed = !next.has_same_content(&current);
-            *lock(&store.0.current) = Arc::new(next);
-            if is_changed {
-                store.0.changed.send_modify(|count| *count = count.wrapping_add(1));
+            if !next.has_same_content(&current) {
+                store.write(&next, AfterPowerFailure::New)?;
+                store.set_current(next);
+            } else if next.last_id != current.last_id {
+                // Of a temporary breakpoint: other processes give no id twice.
+                store.write(&next, AfterPowerFailure::OldOrNew)?;
+                *lock(&store.0.current) = Arc::new(next);
             }
             Ok(result)
         });
         changed.await.unwrap_or_else(|cause| Err(Error::other("cannot change the breakpoints").because(cause)))
     }
 
-    fn write(&self, list: &StoredBreakpoints) -> Result<()> {
-        let Some(folder) = &self.0.folder else { return Ok(()) };
-        store_file(folder, NAME).replace(&list.to_text()?, AfterPowerFailure::New)
+    fn set_current(&self, list: StoredBreakpoints) {
+        *lock(&self.0.current) = Arc::new(list);
+        self.0.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
+
+    /// Keeps other processes from changing the file, until it is dropped. `None` where there is no file, or its folder is
+    /// read-only: then nobody changes it.
+    fn lock_file(&self) -> Option<File> {
+        let path = self.0.folder.as_ref()?.join(LOCK);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).ok()?;
+        file.lock().ok()?;
+        Some(file)
+    }
+
+    /// Reads the file, if another process has changed it.
+    fn take_over_file(&self) {
+        let Some(folder) = &self.0.folder else { return };
+        let file = store_file(folder, NAME);
+        let version = read_version(file);
+        if version.is_none() || std::mem::replace(&mut *lock(&self.0.seen), version) == version {
+            return;
+        }
+        match read_list(file) {
+            Ok(list) => self.set_current(list.unwrap_or_default()),
+            Err(reason) => tracing::warn!("{} is not taken over: {reason}", file.path().display()),
+        }
+    }
+
+    fn write(&self, list: &StoredBreakpoints, promised: AfterPowerFailure) -> Result<()> {
+        let Some(folder) = &self.0.folder else { return Ok(()) };
+        let file = store_file(folder, NAME);
+        file.replace(&list.to_text()?, promised)?;
+        *lock(&self.0.seen) = read_version(file);
+        Ok(())
+    }
+}
+
+/// `None`: there is no file.
+fn read_version(file: WorkspaceFile<'_>) -> Option<FileVersion> {
+    let found = file.path().symlink_metadata().ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
 }
 
 /// The canonical path and the text of a file for a breakpoint. Errors: it is no readable source file.
@@ -289,6 +350,36 @@ mod tests {
         let function = BreakpointKind::Function { name: "f".into() };
         let function = store.change(|list| list.set(function, BreakpointConditions::default())).await.unwrap();
         assert_eq!(function.id, 6, "ids are never reused");
+    }
+
+    #[tokio::test]
+    async fn processes_that_share_the_file_lose_nothing_of_each_other() {
+        let workspace = tempfile::tempdir().unwrap();
+        let file = workspace.path().join("a.py");
+        std::fs::write(&file, CODE).unwrap();
+        let stores = [BreakpointStore::open(workspace.path()), BreakpointStore::open(workspace.path())];
+        let set = async |store: &BreakpointStore, line: u32| {
+            store.set_line(&file, line, BreakpointConditions::default()).await.unwrap().id
+        };
+        let (one, other, third) = (set(&stores[0], 1).await, set(&stores[1], 2).await, set(&stores[0], 3).await);
+        assert_eq!([one, other, third], [1, 2, 3], "no id is given twice");
+        let ids = |store: &BreakpointStore| store.current().breakpoints.iter().map(|it| it.id).collect::<Vec<_>>();
+        assert_eq!((ids(&stores[0]), ids(&stores[1])), (vec![1, 2, 3], vec![1, 2]));
+        let mut seen = stores[1].watch();
+        seen.borrow_and_update();
+        stores[1].reload().await;
+        assert!(seen.has_changed().unwrap());
+        assert_eq!(ids(&stores[1]), [1, 2, 3]);
+        // Both at once, again and again.
+        let many = |store: BreakpointStore, own: &'static str| async move {
+            for number in 0..20 {
+                let function = BreakpointKind::Function { name: format!("{own}{number}") };
+                store.change(|list| list.set(function, BreakpointConditions::default())).await.unwrap();
+            }
+        };
+        tokio::join!(many(stores[0].clone(), "a"), many(stores[1].clone(), "b"));
+        stores[0].reload().await;
+        assert_eq!(ids(&stores[0]), (1..=43).collect::<Vec<u32>>());
     }
 
     #[tokio::test]

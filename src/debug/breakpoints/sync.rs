@@ -30,8 +30,23 @@ pub enum ChangedBreakpoints<'a> {
     Functions(bool),
     /// On which exceptions to stop.
     Exceptions,
-    /// Data breakpoints.
+    /// Data breakpoints, of which none is new.
     Data,
+    /// Data breakpoints, of which some have not been looked for yet.
+    NewData,
+}
+
+impl ChangedBreakpoints<'_> {
+    /// Whether sending this sends the other, too.
+    pub fn covers(&self, other: &ChangedBreakpoints<'_>) -> bool {
+        match (self, other) {
+            (ChangedBreakpoints::File(one), ChangedBreakpoints::File(other)) => one == other,
+            (ChangedBreakpoints::Functions(_), ChangedBreakpoints::Functions(_)) => true,
+            (ChangedBreakpoints::Exceptions, ChangedBreakpoints::Exceptions) => true,
+            (ChangedBreakpoints::NewData, ChangedBreakpoints::Data) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Sends all breakpoints, and the first time `configurationDone`.
@@ -80,6 +95,10 @@ pub async fn send_changed_breakpoints(targets: &[TargetHandle], changed: Changed
                 }
             }
             ChangedBreakpoints::Data => send_data_breakpoints(&client, target).await,
+            ChangedBreakpoints::NewData => {
+                let stored = target.shared.breakpoints.current();
+                send_stored_data_breakpoints(&client, target, &stored.breakpoints).await;
+            }
         }
     });
     join_all(calls.collect::<Vec<_>>()).await;
@@ -275,7 +294,7 @@ mod tests {
                 ..DapCapabilities::default()
             };
             let option = |id: &&str| ExceptionFilterOptions { filter_id: (*id).to_owned(), condition: None };
-            let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+            let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
             let editors = [EditorExceptions { owner, filters: wanted.iter().map(option).collect() }];
             let (mut filters, mut options) = (vec!["raised".to_owned()], Vec::new());
             add_editor_filters(&editors, &able, &mut filters, &mut options);

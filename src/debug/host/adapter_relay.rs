@@ -79,6 +79,8 @@ impl PreparedRelay {
             started_at: now_ms(),
             listed: false,
             loss: String::new(),
+            ended: false,
+            host: None,
         };
         // Stored before its first process runs: the next supervisor knows everything that is started.
         let stored = sessions.0.store.add_session(entry).await;

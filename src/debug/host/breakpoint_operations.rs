@@ -1,19 +1,21 @@
-//! The breakpoint operations of the registry: change the store, send the change to every active session, and report how it
-//! is bound.
+//! The breakpoint operations of the registry: change the store, send the change to every active session, here and in other
+//! processes, and report how it is bound.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use tether_base::error::{Error, Result};
+use tether_base::sync::lock;
 use tether_dap::types::{DataBreakpoint, DataBreakpointInfoArguments, ExceptionFilterOptions};
 
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
+use super::remote_sessions::{ReportedBinding, SessionBindings};
 use crate::debug::breakpoints::data_sync::find_data_by_name;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
-    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorLine, ExceptionSpec,
-    LinePosition, ReplacedLines, StoredBreakpoints,
+    BindingStatus, BreakpointChanges, BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec,
+    EditorLine, ExceptionSpec, LinePosition, ReplacedLines, StoredBreakpoints,
 };
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
@@ -54,7 +56,7 @@ impl SessionRegistry {
     ) -> Result<BreakpointStatus> {
         let file = self.0.workspace.join(file);
         let spec = self.0.breakpoints.set_line(&file, at, conditions).await?;
-        self.send_to_sessions(ChangedBreakpoints::File(spec.file().unwrap_or(&file))).await;
+        self.send_to_own_sessions(&[ChangedBreakpoints::File(spec.file().unwrap_or(&file))]).await;
         Ok(self.wait_for_binding(spec).await)
     }
 
@@ -66,13 +68,23 @@ impl SessionRegistry {
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
         let spec = self.0.breakpoints.change(|list| list.set(kind, conditions)).await?;
-        self.send_to_sessions(ChangedBreakpoints::Functions(false)).await;
+        self.send_to_own_sessions(&[ChangedBreakpoints::Functions(false)]).await;
         Ok(self.wait_for_binding(spec).await)
     }
 
     /// Sets a data breakpoint: in the top frame of a stopped session, or by a name that an adapter finds without one. Without any
     /// session it is only stored. Errors: no adapter finds it.
     pub async fn set_data_breakpoint(&self, expression: String, access: DataAccess) -> Result<BreakpointStatus> {
+        if let Some(remote) = self.0.remote.get()
+            && let Some(set) = remote.watch_data(&expression, access).await
+        {
+            let id = set?;
+            self.take_over_breakpoints().await;
+            let spec = self.0.breakpoints.current().get(id).cloned();
+            let spec =
+                spec.ok_or_else(|| Error::other(format!("cannot watch `{expression}`")).because("it is gone again"))?;
+            return Ok(self.wait_for_binding(spec).await);
+        }
         let active = self.active_sessions();
         let stopped = active.iter().find(|it| it.run_state() == RunState::Stopped);
         let in_frame = match stopped {
@@ -114,23 +126,34 @@ impl SessionRegistry {
                 state.data.insert((frame.target, spec.id), data);
             });
         }
-        for managed in &active {
-            if managed.session.shared.with_state(|state| state.data.keys().any(|(_, id)| *id == spec.id)) {
-                managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
-            }
-        }
+        self.send_to_own_sessions(&[ChangedBreakpoints::Data]).await;
         Ok(self.wait_for_binding(spec).await)
     }
 
     /// Sets on which exceptions to stop. Errors: the file cannot be written.
     pub async fn set_exception_spec(&self, exceptions: ExceptionSpec) -> Result<()> {
         self.0.breakpoints.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await?;
-        self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
+        self.send_changes(&[ChangedBreakpoints::Exceptions]).await;
         Ok(())
     }
 
     /// On which exceptions to stop, and what the adapters support of that.
     pub fn exception_support(&self) -> ExceptionSupport {
+        let spec = self.0.breakpoints.current().exceptions.clone();
+        let remote: Vec<SessionBindings> = self.0.remote.get().map(|it| it.bindings()).unwrap_or_default();
+        let own = self.own_exceptions();
+        let mut known: Vec<String> = remote.iter().flat_map(|it| it.known_filters.clone()).chain(own.0).collect();
+        let mut unsupported: Vec<String> = remote.into_iter().flat_map(|it| it.unsupported).chain(own.1).collect();
+        for names in [&mut known, &mut unsupported] {
+            names.sort();
+            names.dedup();
+        }
+        ExceptionSupport { spec, known_filters: known, unsupported }
+    }
+
+    /// The filter ids that the adapters of the sessions here offer, and one sentence for each that cannot stop at some of what
+    /// is set.
+    fn own_exceptions(&self) -> (Vec<String>, Vec<String>) {
         let spec = self.0.breakpoints.current().exceptions.clone();
         let (mut known, mut unsupported) = (Vec::new(), Vec::new());
         for managed in self.active_sessions() {
@@ -142,16 +165,45 @@ impl SessionRegistry {
                 known.extend(able.exception_breakpoint_filters.into_iter().map(|filter| filter.filter));
             }
         }
-        for names in [&mut known, &mut unsupported] {
-            names.sort();
-            names.dedup();
-        }
-        ExceptionSupport { spec, known_filters: known, unsupported }
+        (known, unsupported)
+    }
+
+    /// How the sessions here have bound all breakpoints.
+    pub fn own_bindings(&self) -> SessionBindings {
+        let (known_filters, unsupported) = self.own_exceptions();
+        let list = self.0.breakpoints.current();
+        let binding = |id| {
+            let (status, hits) = self.own_binding(id);
+            ReportedBinding { id, status, hits }
+        };
+        let bindings = list.breakpoints.iter().map(|spec| binding(spec.id)).collect();
+        SessionBindings { bindings, known_filters, unsupported }
+    }
+
+    /// Sends what another process has changed.
+    pub async fn take_over_breakpoints(&self) {
+        self.0.breakpoints.reload().await;
+        self.send_to_own_sessions(&[]).await;
+    }
+
+    /// As [`SessionRegistry::take_over_breakpoints`], also to the sessions in other processes.
+    pub async fn spread_breakpoints(&self) {
+        self.0.breakpoints.reload().await;
+        self.send_changes(&[]).await;
+    }
+
+    /// Waits until the sessions here have bound a breakpoint, a short time at most.
+    pub async fn wait_for_own_binding(&self, id: u32) {
+        let active = self.active_sessions();
+        join_all(active.iter().map(|managed| managed.session.wait_for_binding(id))).await;
     }
 
     /// All breakpoints, on the lines where their code is now.
     pub async fn list_breakpoints(&self) -> Vec<BreakpointStatus> {
         self.0.breakpoints.follow_source_changes().await;
+        if let Some(remote) = self.0.remote.get() {
+            remote.send_breakpoints(None).await;
+        }
         let list = self.0.breakpoints.current();
         list.breakpoints.iter().map(|spec| self.breakpoint_status(spec.clone())).collect()
     }
@@ -165,7 +217,7 @@ impl SessionRegistry {
     pub async fn export_breakpoints(&self) -> Result<Vec<u8>> {
         self.0.breakpoints.follow_source_changes().await;
         let list = StoredBreakpoints::clone(&self.0.breakpoints.current());
-        list.with_relative_paths(&self.0.workspace).to_text()
+        list.without_editors().with_relative_paths(&self.0.workspace).to_text()
     }
 
     /// Adds the breakpoints of an exported text. Errors: it is no such text; the reason completes "because".
@@ -175,11 +227,10 @@ impl SessionRegistry {
         let workspace = self.0.workspace.clone();
         self.0.breakpoints.change(move |list| list.import(exported, &workspace)).await?;
         self.0.breakpoints.follow_source_changes().await;
-        for file in files {
-            self.send_to_sessions(ChangedBreakpoints::File(&self.0.workspace.join(file))).await;
-        }
-        self.send_to_sessions(ChangedBreakpoints::Functions(false)).await;
-        self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
+        let files: Vec<PathBuf> = files.iter().map(|file| self.0.workspace.join(file)).collect();
+        let mut imported: Vec<ChangedBreakpoints<'_>> = files.iter().map(|it| ChangedBreakpoints::File(it)).collect();
+        imported.extend([ChangedBreakpoints::Functions(false), ChangedBreakpoints::Exceptions]);
+        self.send_changes(&imported).await;
         Ok(())
     }
 
@@ -193,54 +244,79 @@ impl SessionRegistry {
             Ok(list.breakpoints.extract_if(.., |spec| is_removed(spec)).collect::<Vec<BreakpointSpec>>())
         });
         let removed = changed.await?;
-        self.send_removals(&removed).await;
+        self.send_changes(&[]).await;
         Ok(removed)
     }
 
-    /// Sends to every active session that breakpoints were removed.
-    pub(in crate::debug) async fn send_removals(&self, removed: &[BreakpointSpec]) {
-        let mut files: Vec<&Path> = removed.iter().filter_map(BreakpointSpec::file).collect();
-        files.sort();
-        files.dedup();
-        for managed in self.active_sessions() {
-            managed.session.shared.with_state(|state| removed.iter().for_each(|spec| state.remove_breakpoint(spec.id)));
-            for file in &files {
-                managed.session.send_breakpoints(ChangedBreakpoints::File(file)).await;
+    /// Sends what has changed since the last time, and `also` what may not have changed, to every active session, here and in
+    /// other processes. Waits for the responses.
+    pub(super) async fn send_changes(&self, also: &[ChangedBreakpoints<'_>]) {
+        let remote = async {
+            if let Some(remote) = self.0.remote.get() {
+                remote.send_breakpoints(None).await;
             }
-            if removed.iter().any(|spec| spec.kind.function_name().is_some()) {
-                managed.session.send_breakpoints(ChangedBreakpoints::Functions(true)).await;
-            }
-            if removed.iter().any(|spec| matches!(spec.kind, BreakpointKind::Data { .. })) {
-                managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
-            }
-        }
+        };
+        join(self.send_to_own_sessions(also), remote).await;
     }
 
-    /// Sends changed breakpoints to every active session, and waits for the responses.
-    pub(super) async fn send_to_sessions(&self, changed: ChangedBreakpoints<'_>) {
+    /// As [`SessionRegistry::send_changes`], to the sessions here.
+    async fn send_to_own_sessions(&self, also: &[ChangedBreakpoints<'_>]) {
+        let changes = {
+            let mut sent = lock(&self.0.sent_breakpoints);
+            let now = self.0.breakpoints.current();
+            let changes = BreakpointChanges::between(&sent, &now);
+            *sent = now;
+            changes
+        };
+        let mut requests: Vec<ChangedBreakpoints<'_>> = changes.requests().collect();
+        requests.extend(also.iter().copied().filter(|it| !changes.requests().any(|other| other.covers(it))));
         let active = self.active_sessions();
-        join_all(active.iter().map(|managed| managed.session.send_breakpoints(changed))).await;
+        let send = |managed: &ManagedSession| {
+            managed
+                .session
+                .shared
+                .with_state(|state| changes.removed.iter().for_each(|id| state.remove_breakpoint(*id)));
+            let (session, requests) = (managed.session.clone(), &requests);
+            async move {
+                for request in requests {
+                    session.send_breakpoints(*request).await;
+                }
+            }
+        };
+        join_all(active.iter().map(send)).await;
     }
 
     async fn wait_for_binding(&self, spec: BreakpointSpec) -> BreakpointStatus {
-        let active = self.active_sessions();
-        join_all(active.iter().map(|managed| managed.session.wait_for_binding(spec.id))).await;
+        let remote = async {
+            if let Some(remote) = self.0.remote.get() {
+                remote.send_breakpoints(Some(spec.id)).await;
+            }
+        };
+        join(self.wait_for_own_binding(spec.id), remote).await;
         self.breakpoint_status(spec)
     }
 
     /// Over all active sessions: verified in one session is verified.
     fn breakpoint_status(&self, spec: BreakpointSpec) -> BreakpointStatus {
+        let remote = self.0.remote.get().map(|it| it.bindings()).unwrap_or_default();
+        let remote = remote.into_iter().flat_map(|it| it.bindings).filter(|it| it.id == spec.id);
+        let all = remote.map(|it| (it.status, it.hits)).chain([self.own_binding(spec.id)]);
+        let (mut best, mut hits) = (BindingStatus::Pending(None), 0_u64);
+        for (status, more) in all {
+            hits = hits.saturating_add(more);
+            if status_rank(&status) >= status_rank(&best) {
+                best = status;
+            }
+        }
+        BreakpointStatus { spec, status: best, hits }
+    }
+
+    /// How the sessions here have bound a breakpoint, and how often it was hit.
+    fn own_binding(&self, id: u32) -> (BindingStatus, u64) {
         let active = self.active_sessions();
-        let statuses = active.iter().map(|managed| managed.session.binding_status(spec.id));
-        let rank = |status: &BindingStatus| match status {
-            BindingStatus::Verified { .. } => 3,
-            BindingStatus::Pending(Some(_)) => 2,
-            BindingStatus::Unbound(_) => 1,
-            BindingStatus::Pending(None) => 0,
-        };
-        let status = statuses.max_by_key(rank).unwrap_or(BindingStatus::Pending(None));
-        let hits = active.iter().map(|managed| managed.session.hit_count(spec.id)).sum();
-        BreakpointStatus { spec, status, hits }
+        let statuses = active.iter().map(|managed| managed.session.binding_status(id));
+        let status = statuses.max_by_key(status_rank).unwrap_or(BindingStatus::Pending(None));
+        (status, active.iter().map(|managed| managed.session.hit_count(id)).sum())
     }
 
     /// Resumes a stopped session until it reaches a line, or stops before.
@@ -267,10 +343,9 @@ impl SessionRegistry {
         self.0.breakpoints.replace_editor_lines(owner.clone(), &self.0.workspace.join(file), lines).await
     }
 
-    /// Sends the breakpoints of a file to every session. `removed` are those that are gone.
-    pub(in crate::debug) async fn send_editor_lines(&self, file: &Path, removed: &[u32]) {
-        self.forget_bindings(removed);
-        self.send_to_sessions(ChangedBreakpoints::File(file)).await;
+    /// Sends the breakpoints of a file to every session.
+    pub(in crate::debug) async fn send_editor_lines(&self, file: &Path) {
+        self.send_changes(&[ChangedBreakpoints::File(file)]).await;
     }
 
     /// Replaces an editor's function breakpoints; nothing is sent.
@@ -283,10 +358,9 @@ impl SessionRegistry {
         self.0.breakpoints.change(move |list| Ok(list.replace_editor_functions(&owner, functions))).await
     }
 
-    /// Sends the function breakpoints to every session. `removed` are those that are gone.
-    pub(in crate::debug) async fn send_editor_functions(&self, removed: &[u32]) {
-        self.forget_bindings(removed);
-        self.send_to_sessions(ChangedBreakpoints::Functions(!removed.is_empty())).await;
+    /// Sends the function breakpoints to every session.
+    pub(in crate::debug) async fn send_editor_functions(&self) {
+        self.send_changes(&[ChangedBreakpoints::Functions(false)]).await;
     }
 
     /// Replaces the exceptions on which an editor wants to stop, and sends them to every session.
@@ -301,27 +375,36 @@ impl SessionRegistry {
             Ok(())
         };
         self.0.breakpoints.change(replace).await?;
-        self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
+        self.send_changes(&[ChangedBreakpoints::Exceptions]).await;
         Ok(())
     }
 
     /// Removes everything of an editor, and sends that to every session.
     pub(in crate::debug) async fn remove_editor(&self, owner: &BreakpointOwner) {
-        let had_exceptions = self.current_breakpoints().editor_exceptions.iter().any(|it| it.owner == *owner);
         let owner = owner.clone();
-        match self.0.breakpoints.change(move |list| Ok(list.remove_editor(&owner))).await {
-            Ok(removed) => self.send_removals(&removed).await,
-            Err(error) => tracing::warn!("{error}"),
-        }
-        if had_exceptions {
-            self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
-        }
+        self.remove_editors(move |it| *it == owner).await;
     }
 
-    fn forget_bindings(&self, removed: &[u32]) {
-        for managed in self.active_sessions() {
-            managed.session.shared.with_state(|state| removed.iter().for_each(|id| state.remove_breakpoint(*id)));
+    /// Removes everything of the editors for which `is_gone` is true, and sends that to every session.
+    pub async fn remove_editors(&self, is_gone: impl Fn(&BreakpointOwner) -> bool + Send + 'static) {
+        let removed = self.0.breakpoints.change(move |list| {
+            list.remove_editors(is_gone);
+            Ok(())
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!("{error}");
         }
+        self.send_changes(&[]).await;
+    }
+}
+
+/// The higher, the closer to a stop.
+fn status_rank(status: &BindingStatus) -> u32 {
+    match status {
+        BindingStatus::Verified { .. } => 3,
+        BindingStatus::Pending(Some(_)) => 2,
+        BindingStatus::Unbound(_) => 1,
+        BindingStatus::Pending(None) => 0,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tether_base::clock::now_ms;
 use tether_base::error::{Error, Result};
 use tether_dap::types::{RedefineClassesArguments, RedefineClassesResponse};
@@ -20,7 +21,7 @@ const REDEFINE_CLASSES: &str = "supportsRedefineClasses";
 const SWAP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What became of changed code. Of several programs each is named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CodeSwap {
     /// The names of the classes whose code is new.
     Swapped(Vec<String>),

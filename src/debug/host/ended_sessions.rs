@@ -10,12 +10,16 @@ const ENDED_KEPT: usize = 10;
 /// The ids of ended sessions that are no longer readable.
 pub(super) fn expired_ids(sessions: &[ManagedSession], now: u64) -> Vec<String> {
     let may_expire = sessions.iter().filter(|it| !it.is_following());
-    let mut ended: Vec<(u64, &String)> = may_expire.filter_map(|it| Some((it.ended_at()?, &it.id))).collect();
-    ended.sort();
+    expired_sessions(may_expire.filter_map(|it| Some((it.ended_at()?, it.id.as_str()))).collect(), now)
+}
+
+/// The ids of those that are no longer readable. `ended` is when each has ended, in epoch ms, and its id.
+pub fn expired_sessions(mut ended: Vec<(u64, &str)>, now: u64) -> Vec<String> {
+    ended.sort_unstable();
     let surplus = ended.len().saturating_sub(ENDED_KEPT);
     let is_expired =
-        |(index, (at, _)): &(usize, &(u64, &String))| *index < surplus || now.saturating_sub(*at) > ENDED_KEPT_MS;
-    ended.iter().enumerate().filter(is_expired).map(|(_, (_, id))| String::clone(id)).collect()
+        |(index, (at, _)): &(usize, &(u64, &str))| *index < surplus || now.saturating_sub(*at) > ENDED_KEPT_MS;
+    ended.iter().enumerate().filter(is_expired).map(|(_, (_, id))| (*id).to_owned()).collect()
 }
 
 #[cfg(test)]

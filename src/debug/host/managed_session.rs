@@ -90,6 +90,16 @@ impl ManagedSession {
         ends?.into_iter().max()
     }
 
+    /// The launch id in the environment of the processes of this program.
+    pub fn launch_id(&self) -> &str {
+        &self.launch_id
+    }
+
+    /// Whether nothing of this program is left.
+    pub fn is_program_gone(&self) -> bool {
+        self.ending.ended_at.borrow().is_some()
+    }
+
     /// How each of its programs ended.
     pub fn program_ends(&self) -> Vec<ProgramEnd> {
         let snapshot = self.session.snapshot();
@@ -198,7 +208,7 @@ impl ManagedSession {
     }
 
     /// Whether it was detached from a program that it had launched, which runs on.
-    pub(in crate::debug) fn has_released_program(&self) -> bool {
+    pub fn has_released_program(&self) -> bool {
         *lock(&self.ending.stop) == Some(StopMode::Detach) && !self.is_attached()
     }
 

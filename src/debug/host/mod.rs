@@ -9,6 +9,7 @@
 //! | `code_swap` | changed code is swapped into a running program |
 //! | `launch_breakpoints` | the breakpoints that a launch sets, undone when it fails |
 //! | `start` | preparing and starting a session |
+//! | `remote_sessions` | the sessions in other processes, as far as breakpoints are concerned |
 //! | `session_end` | the steps of a session's end: a pure function |
 //! | `session_request` | what is to be debugged, and with what |
 //! | `session_end_driver` | performs the steps of a session's end |
@@ -22,13 +23,14 @@
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 pub(super) mod code_swap;
-mod ended_sessions;
+pub(super) mod ended_sessions;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod prepared_session;
 mod reconnect;
-mod recover;
+pub(super) mod recover;
 pub(super) mod registry;
+pub(super) mod remote_sessions;
 mod session_end;
 mod session_end_driver;
 mod session_log;

@@ -190,5 +190,7 @@ fn stored_session(lost: &ManagedSession) -> StoredSession {
         started_at: lost.started_at,
         listed: true,
         loss: "the connection had been lost before".to_owned(),
+        ended: false,
+        host: None,
     }
 }

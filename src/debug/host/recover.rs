@@ -1,13 +1,13 @@
 //! Recovers the sessions of a supervisor that has exited, and reattaches one whose program has been replaced.
 //!
 //! ```text
-//!                          ┌─ it listens ──▶ reattached: same id, same breakpoints ─────────┐ fails
-//!  stored session ─────────┤                                                                ▼
-//!                          └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
-//!  processes with its launch id are ended first
+//!                          ┌─ its host runs ──▶ rejoined: nothing has happened to it
+//!  stored session ─────────┤
+//!                          └─ no host: processes with its launch id are ended
+//!                                  ├─ it listens ──▶ reattached: same id, same breakpoints ─┐ fails
+//!                                  └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
 //! ```
-//! It makes no difference whether the supervisor was killed or stopped. A program that was launched ends with its
-//! supervisor in any case, and a session that was stopped is not recovered. Does not depend on windows: the caller resolves
+//! It makes no difference whether the supervisor was killed or stopped. A session that was stopped is not recovered. Does not depend on windows: the caller resolves
 //! what a session that follows one is to be attached to now.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,12 +42,14 @@ const LISTEN_AGAIN_DELAY: Duration = Duration::from_millis(500);
 
 /// Resolves what a session is to be attached to now. Errors: there is nothing, and why.
 pub type ResolveRequest<'a> = &'a (dyn Fn(SessionRequest) -> BoxFuture<'static, Result<SessionRequest>> + Send + Sync);
+/// Joins a session again in the process that hosts it. Returns whether that is there.
+pub type RejoinHost<'a> = &'a (dyn Fn(StoredSession) -> BoxFuture<'static, bool> + Send + Sync);
 
 impl SessionRegistry {
     /// Recovers the sessions of an earlier supervisor.
-    pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
+    pub async fn recover_sessions(&self, now: ResolveRequest<'_>, rejoin: RejoinHost<'_>) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
-        join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
+        join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now, rejoin))).await;
         let grouped = tokio::task::spawn_blocking(tether_process::group_by_launch_id).await;
         let grouped = grouped.ok().and_then(Result::ok).unwrap_or_default();
         let running: BTreeSet<String> = grouped.into_keys().collect();
@@ -62,20 +64,23 @@ impl SessionRegistry {
         let _ = unrecovered.wait_for(|ids| id.map_or(ids.is_empty(), |id| !ids.contains_key(id))).await;
     }
 
-    async fn recover_session(&self, entry: &StoredSession, left: &LeftoverSessions, now: ResolveRequest<'_>) {
-        let ended = if left.rebooted {
-            Ok(Vec::new())
-        } else {
-            tether_process::sweep_launch(&entry.launch_id, None, GRACE).await
-        };
-        adapters::remove_scratch_folders(&entry.launch_id);
-        match &ended {
-            Ok(ended) if ended.is_empty() => {}
-            Ok(ended) => info!("{}: ended what was left of it: {ended:?}", entry.id),
-            Err(error) => warn!("{}: cannot end what is left of it: {error}", entry.id),
+    async fn recover_session(
+        &self,
+        entry: &StoredSession,
+        left: &LeftoverSessions,
+        now: ResolveRequest<'_>,
+        rejoin: RejoinHost<'_>,
+    ) {
+        let is_hosted = entry.host.is_some() && !left.rebooted;
+        if is_hosted && rejoin(entry.clone()).await {
+            return self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
         }
+        if entry.ended {
+            self.0.store.remove_session(&entry.launch_id);
+            return self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
+        }
+        let count = if left.rebooted { 0 } else { self.end_leftovers(entry).await };
         if entry.listed {
-            let count = ended.as_ref().map_or(0, Vec::len);
             match self.reattach_stored(entry, left.rebooted, now).await {
                 Ok(managed) => {
                     managed.session.event_log().push_notice(
@@ -135,6 +140,32 @@ impl SessionRegistry {
         self.insert_lost(entry.clone(), reason, Arc::default());
     }
 
+    /// Ends what is left of what was launched for a session, and returns how many processes that were.
+    async fn end_leftovers(&self, entry: &StoredSession) -> usize {
+        let mut count = 0_usize;
+        for launch_id in launch_ids_of(entry).await {
+            if self.0.store.is_released(&launch_id) {
+                continue;
+            }
+            match tether_process::sweep_launch(&launch_id, None, GRACE).await {
+                Ok(ended) if ended.is_empty() => {}
+                Ok(ended) => {
+                    count = count.saturating_add(ended.len());
+                    info!("{}: ended what was left of it: {ended:?}", entry.id);
+                }
+                Err(error) => warn!("{}: cannot end what is left of it: {error}", entry.id),
+            }
+            adapters::remove_scratch_folders(&launch_id);
+        }
+        count
+    }
+
+    /// A session whose host has ended before it: ends what is left of what was launched for it, and lists it as lost.
+    pub async fn lose_hosted(&self, entry: &StoredSession, reason: String) {
+        self.end_leftovers(entry).await;
+        self.insert_lost(entry.clone(), reason, Arc::default());
+    }
+
     /// Lists a session that has ended. One that follows the window stays stored.
     fn insert_lost(&self, entry: StoredSession, reason: String, event_log: Arc<EventLog>) {
         // An unknown adapter was stored by another version of this program.
@@ -177,10 +208,20 @@ impl SessionRegistry {
             started_at: old.started_at,
             listed: true,
             loss: reason.clone(),
+            ended: false,
+            host: None,
         };
         self.insert_lost(entry, reason, log);
         None
     }
+}
+
+/// The launch ids of the processes of a session: its own, and in a host those of its further programs.
+async fn launch_ids_of(entry: &StoredSession) -> Vec<String> {
+    let further = format!("{}-", entry.launch_id);
+    let grouped = tokio::task::spawn_blocking(tether_process::group_by_launch_id).await;
+    let running = grouped.ok().and_then(Result::ok).unwrap_or_default().into_keys();
+    std::iter::once(entry.launch_id.clone()).chain(running.filter(|id| id.starts_with(&further))).collect()
 }
 
 /// Resolves when `is_connected` is false. It reads `/proc`, and so runs on a thread of its own.

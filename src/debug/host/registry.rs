@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{FutureExt, join_all};
@@ -15,10 +15,13 @@ use tokio::sync::watch;
 
 use super::ended_sessions::expired_ids;
 use super::managed_session::ManagedSession;
+use super::remote_sessions::RemoteSessions;
 use super::session_request::{SessionRequest, locate_adapter};
-use super::store::{LeftoverSessions, SessionStore};
+use super::start::random_suffix;
+use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession};
 use crate::adapters::{AdapterSearch, wait_for_late_workers};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
+use crate::vocabulary::RunState;
 use crate::workspace::workspace_programs::ProgramConsent;
 
 /// How long the work after sessions may take, when all of them are ended at once.
@@ -34,7 +37,13 @@ pub(in crate::debug) struct RegistryInner {
     consented_programs: fn(&Path) -> ProgramConsent,
     /// The prefix of the launch ids of all sessions.
     pub(in crate::debug) launch_id_prefix: String,
+    /// The launch id of the session, in a process that hosts one.
+    pub(in crate::debug) host: Option<Arc<str>>,
     pub(in crate::debug) breakpoints: BreakpointStore,
+    /// The breakpoints that the sessions here have been told of.
+    pub(in crate::debug) sent_breakpoints: Mutex<Arc<StoredBreakpoints>>,
+    /// The sessions in other processes.
+    pub(in crate::debug) remote: OnceLock<Arc<dyn RemoteSessions>>,
     pub(in crate::debug) store: Arc<SessionStore>,
     /// The sessions of an earlier supervisor, until they are recovered.
     pub(in crate::debug) leftover: Mutex<LeftoverSessions>,
@@ -47,6 +56,13 @@ pub(in crate::debug) struct RegistryInner {
     pub(in crate::debug) changed: watch::Sender<u64>,
     /// How many tasks after the end of sessions are left.
     after_end_tasks: watch::Sender<usize>,
+}
+
+/// Where a registry is.
+struct RegistryPlace<'a> {
+    workspace: &'a Path,
+    launch_id_prefix: String,
+    host: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -66,13 +82,39 @@ impl SessionRegistry {
         launch_id_prefix: String,
         consented_programs: fn(&Path) -> ProgramConsent,
     ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
-        let (store, leftover) = SessionStore::open(folder);
+        let breakpoints = folder.map_or_else(BreakpointStore::in_memory, BreakpointStore::open);
+        let place = RegistryPlace { workspace, launch_id_prefix, host: None };
+        Self::open_in(place, SessionStore::open(folder), breakpoints, consented_programs)
+    }
+
+    /// As [`SessionRegistry::open`], for the process that hosts one session, whose launch id this is: it shares the breakpoints in
+    /// the folder, and stores no sessions.
+    pub fn open_in_host(
+        folder: &Path,
+        workspace: &Path,
+        launch_id: &str,
+        consented_programs: fn(&Path) -> ProgramConsent,
+    ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
+        let place =
+            RegistryPlace { workspace, launch_id_prefix: launch_id.to_owned(), host: Some(Arc::from(launch_id)) };
+        Self::open_in(place, SessionStore::open(None), BreakpointStore::open(folder), consented_programs)
+    }
+
+    fn open_in(
+        RegistryPlace { workspace, launch_id_prefix, host }: RegistryPlace<'_>,
+        (store, leftover): (SessionStore, LeftoverSessions),
+        breakpoints: BreakpointStore,
+        consented_programs: fn(&Path) -> ProgramConsent,
+    ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
         let (tasks, driver) = open_task_set();
         let inner = RegistryInner {
             workspace: workspace.to_owned(),
             consented_programs,
             launch_id_prefix,
-            breakpoints: folder.map_or_else(BreakpointStore::in_memory, BreakpointStore::open),
+            host,
+            sent_breakpoints: Mutex::new(breakpoints.current()),
+            breakpoints,
+            remote: OnceLock::new(),
             table: Mutex::new(SessionTable { last_number: leftover.last, sessions: Vec::new() }),
             unrecovered: watch::Sender::new(leftover.unrecovered_ids()),
             store: Arc::new(store),
@@ -82,6 +124,11 @@ impl SessionRegistry {
             after_end_tasks: watch::Sender::default(),
         };
         (SessionRegistry(Arc::new(inner)), driver)
+    }
+
+    /// From now on, breakpoints are sent to these, too.
+    pub fn reach_other_processes(&self, remote: Arc<dyn RemoteSessions>) {
+        let _ = self.0.remote.set(remote);
     }
 
     /// The breakpoints as they are now.
@@ -143,28 +190,7 @@ impl SessionRegistry {
 
     /// The session with that id; without one the only active session, or, if none is active, the one that ended last.
     pub fn find_session(&self, id: Option<&str>) -> Result<ManagedSession> {
-        let all = self.list_sessions();
-        if let Some(id) = id {
-            return all.iter().find(|it| it.id == id).cloned().ok_or_else(|| {
-                let error = Error::new(ErrorKind::NotFound, format!("there is no debug session {id:?}"));
-                match describe_sessions(&all) {
-                    names if names.is_empty() => error.hint("`tether debug launch PROGRAM` starts one"),
-                    names => error.hint(format!("there are: {names}")),
-                }
-            });
-        }
-        let active: Vec<ManagedSession> = all.iter().filter(|it| !it.is_ended()).cloned().collect();
-        match active.as_slice() {
-            [only] => Ok(only.clone()),
-            [] => all.into_iter().max_by_key(|it| it.ended_at().unwrap_or(u64::MAX)).ok_or_else(|| {
-                Error::new(ErrorKind::NotFound, "there is no debug session")
-                    .hint("`tether debug launch PROGRAM` starts one")
-            }),
-            several => {
-                let error = Error::usage("there are several debug sessions, and none is named");
-                Err(error.hint(format!("name one of: {}", describe_sessions(several))))
-            }
-        }
+        choose_session(self.list_sessions(), id)
     }
 
     /// Where adapters are searched for now: the user may have consented to more since the last search.
@@ -172,9 +198,78 @@ impl SessionRegistry {
         AdapterSearch::for_workspace(&self.0.workspace, (self.0.consented_programs)(&self.0.workspace))
     }
 
-    /// Checks that the adapter of a request is known and installed. Nothing is started.
-    pub fn check_adapter(&self, request: &SessionRequest) -> Result<()> {
-        locate_adapter(request, &self.adapter_search()?).map(drop)
+    /// Checks that the adapter of a request is known and installed, and returns its name. Nothing is started.
+    pub fn check_adapter(&self, request: &SessionRequest) -> Result<&'static str> {
+        Ok(locate_adapter(request, &self.adapter_search()?)?.0.name)
+    }
+
+    /// Stores a session that a process of its own is about to host, for the next supervisor to find: `record_host` completes it.
+    pub async fn store_hosted(&self) -> HostedEntry {
+        let id = self.next_id();
+        let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
+        let entry = StoredSession {
+            id,
+            adapter: String::new(),
+            request: SessionRequest::default(),
+            launch_id,
+            started_at: now_ms(),
+            listed: true,
+            loss: "its session host has ended".to_owned(),
+            ended: false,
+            host: None,
+        };
+        let guard = self.0.store.add_session(entry.clone()).await;
+        HostedEntry { entry, guard: Some(guard) }
+    }
+
+    /// Records what a hosted session debugs. When this returns, it is in the file.
+    pub async fn record_request(&self, hosted: &mut HostedEntry, adapter: &str, request: &SessionRequest) {
+        (hosted.entry.adapter, hosted.entry.request) = (adapter.to_owned(), request.without_environment());
+        if request.debug_target.is_listener() {
+            hosted.entry.loss.push_str(", and what was attached to could not be attached to again");
+        }
+        self.replace_hosted(hosted).await;
+    }
+
+    /// Records that a hosted session has ended: only its host knows more of it.
+    pub async fn record_end(&self, hosted: &mut HostedEntry) {
+        hosted.entry.ended = true;
+        self.replace_hosted(hosted).await;
+    }
+
+    async fn replace_hosted(&self, hosted: &mut HostedEntry) {
+        let replaced = self.0.store.add_session(hosted.entry.clone()).await;
+        if let Some(first) = hosted.guard.replace(replaced) {
+            first.keep();
+        }
+    }
+
+    /// Records which process hosts a session. When this returns, it is in the file.
+    pub async fn record_host(&self, hosted: &mut HostedEntry, host: HostRecord) {
+        hosted.entry.host = Some(host);
+        self.replace_hosted(hosted).await;
+    }
+
+    /// The stored entry of a session that an earlier supervisor has started in a host.
+    pub fn adopt_hosted(&self, entry: StoredSession) -> HostedEntry {
+        let guard = self.0.store.guard_stored(&entry);
+        HostedEntry { entry, guard: Some(guard) }
+    }
+
+    /// Records that a program runs on without its session.
+    pub fn record_released(&self, launch_id: &str) {
+        self.0.store.add_released(launch_id);
+    }
+
+    /// Raises the count of [`SessionRegistry::watch`].
+    pub fn report_change(&self) {
+        self.0.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Runs a task as long as the supervisor.
+    pub fn run_task(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // The receiver exists as long as the supervisor.
+        let _ = self.0.tasks.send(task.boxed());
     }
 
     /// Runs a task once nothing of a program of a session is left: of a session of one program, once it has ended.
@@ -206,7 +301,68 @@ impl SessionRegistry {
     }
 }
 
-fn describe_sessions(all: &[ManagedSession]) -> String {
-    let named = all.iter().map(|it| format!("{} ({}, {})", it.id, it.request.name, it.run_state().name()));
+/// What tells the sessions of a list apart.
+pub trait SessionEntry {
+    /// The session's id.
+    fn id(&self) -> &str;
+    /// Its name, for readers.
+    fn name(&self) -> &str;
+    /// What it is doing.
+    fn run_state(&self) -> RunState;
+    /// Whether it has ended.
+    fn is_ended(&self) -> bool;
+    /// When the last of it was gone, in epoch ms.
+    fn ended_at(&self) -> Option<u64>;
+}
+
+impl SessionEntry for ManagedSession {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.request.name
+    }
+
+    fn run_state(&self) -> RunState {
+        ManagedSession::run_state(self)
+    }
+
+    fn is_ended(&self) -> bool {
+        ManagedSession::is_ended(self)
+    }
+
+    fn ended_at(&self) -> Option<u64> {
+        ManagedSession::ended_at(self)
+    }
+}
+
+/// The session with that id; without one the only active session, or, if none is active, the one that ended last.
+pub fn choose_session<S: SessionEntry + Clone>(all: Vec<S>, id: Option<&str>) -> Result<S> {
+    if let Some(id) = id {
+        return all.iter().find(|it| it.id() == id).cloned().ok_or_else(|| {
+            let error = Error::new(ErrorKind::NotFound, format!("there is no debug session {id:?}"));
+            match describe_sessions(&all) {
+                names if names.is_empty() => error.hint("`tether debug launch PROGRAM` starts one"),
+                names => error.hint(format!("there are: {names}")),
+            }
+        });
+    }
+    let active: Vec<S> = all.iter().filter(|it| !it.is_ended()).cloned().collect();
+    match active.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => all.into_iter().max_by_key(|it| it.ended_at().unwrap_or(u64::MAX)).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "there is no debug session")
+                .hint("`tether debug launch PROGRAM` starts one")
+        }),
+        several => {
+            let error = Error::usage("there are several debug sessions, and none is named");
+            Err(error.hint(format!("name one of: {}", describe_sessions(several))))
+        }
+    }
+}
+
+fn describe_sessions(all: &[impl SessionEntry]) -> String {
+    let named = all.iter().map(|it| format!("{} ({}, {})", it.id(), it.name(), it.run_state().name()));
     named.collect::<Vec<_>>().join(", ")
 }

@@ -50,6 +50,18 @@ impl SessionRegistry {
             .await
     }
 
+    /// As [`SessionRegistry::start_session`], with the ids that the supervisor has given: in the session's host.
+    pub async fn start_hosted(
+        &self,
+        (id, launch_id): (String, String),
+        request: SessionRequest,
+        awaits_programs: bool,
+    ) -> Result<ManagedSession> {
+        let prepared = self.prepare_session(id, request, self.0.breakpoints.clone(), Arc::default())?;
+        let prepared = PreparedSession { launch_id, awaits_programs, ..prepared };
+        self.start_prepared(prepared, SessionListing::AtOnce, START_TIMEOUT).await
+    }
+
     /// Starts a further program of a session, with an adapter and a target of its own, and waits until it runs, has stopped or
     /// has ended. Errors: it cannot be started.
     pub async fn start_further_program(
@@ -149,6 +161,8 @@ impl SessionRegistry {
             started_at: now_ms(),
             listed: listing != SessionListing::Never,
             loss: prepared.loss_message(),
+            ended: false,
+            host: None,
         };
         // Stored before its first process runs: the next supervisor knows everything that is started.
         let stored = self.0.store.add_session(entry).await;

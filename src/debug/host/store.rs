@@ -46,6 +46,45 @@ pub struct StoredSession {
     pub listed: bool,
     /// Why it is lost, if it cannot be attached to again.
     pub loss: String,
+    /// It has ended, and is only readable in its host.
+    #[serde(default)]
+    pub ended: bool,
+    /// The process that hosts it, if that is not the supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRecord>,
+}
+
+/// The process that hosts a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRecord {
+    /// Its process id.
+    pub pid: u32,
+    /// When it was started, in ticks since the boot: another process with its id has another time.
+    pub start_ticks: u64,
+    /// Where it listens.
+    pub socket: PathBuf,
+}
+
+/// The stored entry of a session in a host; removed from the file when this is dropped.
+pub struct HostedEntry {
+    /// As the next supervisor reads it.
+    pub entry: StoredSession,
+    pub(super) guard: Option<StoredSessionGuard>,
+}
+
+impl HostedEntry {
+    /// Hands over what removes the entry from the file.
+    pub fn take(&mut self) -> HostedEntry {
+        HostedEntry { entry: self.entry.clone(), guard: self.guard.take() }
+    }
+
+    /// Leaves the session in the file.
+    pub fn keep(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.keep();
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -117,7 +156,7 @@ impl SessionStore {
 
     /// Adds a session, or replaces the one with its id. When this returns, it is in the file; when the guard is dropped, it is removed.
     pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
-        let guard = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone(), is_kept: false };
+        let guard = self.guard_stored(&entry);
         let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
         self.change_and_wait(|content| {
             content.last = content.last.max(number);
@@ -125,6 +164,11 @@ impl SessionStore {
         })
         .await;
         guard
+    }
+
+    /// Removes a stored session when the guard is dropped.
+    pub fn guard_stored(self: &Arc<SessionStore>, entry: &StoredSession) -> StoredSessionGuard {
+        StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone(), is_kept: false }
     }
 
     /// Stores a session that has ended, and is to be attached again.
@@ -135,6 +179,11 @@ impl SessionStore {
     /// Removes a session that has ended, or has been recovered.
     pub fn remove_session(self: &Arc<SessionStore>, launch_id: &str) {
         self.change(|content| content.sessions.retain(|it| it.launch_id != launch_id));
+    }
+
+    /// Whether a program runs on without its session.
+    pub fn is_released(&self, launch_id: &str) -> bool {
+        lock(&self.content).released.contains(launch_id)
     }
 
     /// Records that a program runs on without its session.
@@ -252,6 +301,22 @@ pub fn is_released(folder: &Path, launch_id: &str) -> bool {
     serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|content| content.released.contains(launch_id))
 }
 
+/// Whether the host of the session with this launch id still runs, according to the file in a supervisor's state folder.
+pub fn has_running_host(folder: &Path, launch_id: &str) -> bool {
+    let text = store_file(folder).read().ok().flatten().unwrap_or_default();
+    let Ok(content) = serde_json::from_slice::<SessionsFile>(&text) else { return false };
+    // A further program has a launch id of its own, which begins with that of the first.
+    let is_of = |it: &StoredSession| {
+        launch_id.strip_prefix(&it.launch_id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let hosts = content.sessions.into_iter().filter(is_of).filter_map(|it| it.host);
+    let is_same_boot = tether_process::read_boot_id().is_ok_and(|boot_id| boot_id == content.boot_id);
+    let mut running = hosts.filter(|host| {
+        tether_process::read_facts(host.pid).is_ok_and(|it| it.start_ticks == host.start_ticks && !it.zombie)
+    });
+    is_same_boot && running.next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +331,8 @@ mod tests {
             started_at: 1,
             listed: true,
             loss: String::new(),
+            ended: false,
+            host: None,
         }
     }
 

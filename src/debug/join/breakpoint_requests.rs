@@ -42,7 +42,7 @@ pub async fn replace_lines(
             Ok(replaced) => replaced,
             Err(text) => return request.respond_error(ErrorResponse::new(text)),
         };
-        context.sessions.send_editor_lines(&replaced.file, &replaced.removed).await;
+        context.sessions.send_editor_lines(&replaced.file).await;
         respond_bindings(&context, managed, request, replaced.specs).await;
     }
 }
@@ -110,8 +110,8 @@ pub async fn replace_functions(
     }
     async move {
         match replaced {
-            Ok((specs, removed)) => {
-                context.sessions.send_editor_functions(&removed).await;
+            Ok((specs, _)) => {
+                context.sessions.send_editor_functions().await;
                 respond_bindings(&context, managed, request, specs).await;
             }
             Err(text) => request.respond_error(ErrorResponse::new(text)),

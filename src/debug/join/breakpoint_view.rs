@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn an_editor_is_told_what_others_set_and_how_its_own_are_bound() {
         let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.py"));
-        let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+        let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
         let text = "a\nb\nc\n";
         list.set_line(file, text, 1.into(), BreakpointConditions::default()).unwrap();
         let line = EditorLine { at: 2.into(), conditions: BreakpointConditions::default() };
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_new_breakpoint_is_told_with_its_own_column_and_not_with_that_of_its_place() {
         let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.js"));
-        let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+        let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
         list.set_line(file, "a\nb\n", 1.into(), BreakpointConditions::default()).unwrap();
         let bound = |column| move |_| BindingStatus::Verified { line: Some(1), column: Some(column) };
         let events = view.take_events(&owner, &list, bound(3));

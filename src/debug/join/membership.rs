@@ -30,7 +30,7 @@ impl EditorMembership {
     pub fn new(sessions: SessionRegistry) -> EditorMembership {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let editor = NEXT.fetch_add(1, Ordering::Relaxed);
-        let owner = BreakpointOwner { editor, name: format!("editor {editor}").into() };
+        let owner = BreakpointOwner { editor, name: format!("editor {editor}").into(), host: sessions.0.host.clone() };
         EditorMembership { sessions, owner, joined: None, has_left: false }
     }
 

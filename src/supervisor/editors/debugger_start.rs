@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use tether_base::error::{Error, Result};
 
-use super::loopback_listener::{LoopbackListener, OpenedPort};
 use super::relay::{RelayTarget, serve_relay};
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{BuildPlan, DotnetChoice, EditorInputs};
 use crate::debug::SessionRequest;
 use crate::debug::host::adapter_relay::PreparedRelay;
+use crate::session_host::loopback_listener::{LoopbackListener, OpenedPort};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::handlers::debug::launch_attach::{existing_path, program_request};
 use crate::supervisor::handlers::debug::launch_config::{self, ConfigOverrides};

@@ -18,10 +18,10 @@ use tracing::{info, warn};
 
 use super::connected_editors::ConnectedEditor;
 use super::debugger_start::{DebuggerStartParams, resolve_target};
-use super::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
 use super::relay::serve_relay;
 use super::session_table::EditorSession;
 use crate::api::protocol::{START_DEBUG_SESSION, TERMINATE_DEBUG_SESSION};
+use crate::session_host::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
 use crate::supervisor::context::SupervisorContext;
 
 /// An editor may answer only once the program runs.

@@ -6,7 +6,6 @@
 //! | `connected_editors` | the table of connected editors, hosts and window bridges; a request with a deadline to one |
 //! | `bounded_answer` | bounds what they answer with |
 //! | `methods` | the methods that are no operations of the API |
-//! | `loopback_listener` | a port for one connection of our own user, for a limited time |
 //! | `debugger_start` | `debugger/start`: parameters, and what they mean |
 //! | `debugger_join` | `debugger/join`: a DAP conversation about a session that is there, or that the editor starts |
 //! | `relay` | one relay: listener, adapter, copying, until either side ends |
@@ -25,7 +24,6 @@ mod debugger_join;
 mod debugger_start;
 mod editor_sessions;
 pub(super) mod host_requests;
-mod loopback_listener;
 pub(super) mod methods;
 mod relay;
 mod relay_streams;

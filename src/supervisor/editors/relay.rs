@@ -19,11 +19,11 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::loopback_listener::{LISTENER_LIFETIME, ListenerError, LoopbackListener};
 use super::relay_streams::relay_streams;
 use super::start_completion::StartCompletion;
 use crate::config::BuildPlan;
 use crate::debug::host::adapter_relay::{PreparedRelay, RelayedAdapter, start_failure_events};
+use crate::session_host::loopback_listener::{LISTENER_LIFETIME, ListenerError, LoopbackListener};
 use crate::supervisor::context::SupervisorContext;
 use crate::tasks::background_tasks::BackgroundTask;
 use crate::tasks::task_runner::BackgroundUser;

@@ -11,6 +11,7 @@ use crate::api::window::{
     WindowChanges, WindowChangesParams, WindowExitReport, WindowResources, WindowRestartParams, WindowStartParams,
     WindowStatus, WindowStatusParams, WindowStopParams,
 };
+use crate::debug::SessionEntry;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{
@@ -36,7 +37,7 @@ pub async fn window_status(context: &SupervisorContext) -> WindowStatus {
         state,
         stale,
         changes: check.iter().flat_map(|check| &check.changed).take(MAX_STATUS_CHANGES).map(changed_file).collect(),
-        sessions: context.sessions.active_sessions().into_iter().map(|it| it.id).collect(),
+        sessions: context.active_sessions().iter().map(|it| it.id().to_owned()).collect(),
         notes: known
             .notes
             .into_iter()

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use tether_base::error::{Error, Result};
 
-use super::debug::convert;
 use crate::api::debug::results::StoppedSession;
-use crate::debug::ManagedSession;
-use crate::debug::inspect;
+use crate::debug::SessionEntry;
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::ListedSession;
 use crate::supervisor::operation_call::OperationCall;
 use crate::vocabulary::RunState;
 use crate::window::FreshPage;
@@ -100,19 +99,12 @@ pub async fn stopped_session(context: &SupervisorContext) -> Option<StoppedSessi
     Some(describe_stopped(context, &stopped).await)
 }
 
-fn find_stopped(context: &SupervisorContext) -> Option<ManagedSession> {
-    let is_stopped = |it: &ManagedSession| it.is_following() && it.run_state() == RunState::Stopped;
-    context.sessions.active_sessions().into_iter().find(is_stopped)
+fn find_stopped(context: &SupervisorContext) -> Option<ListedSession> {
+    let is_stopped = |it: &ListedSession| it.is_following() && it.run_state() == RunState::Stopped;
+    context.active_sessions().into_iter().find(is_stopped)
 }
 
-async fn describe_stopped(context: &SupervisorContext, managed: &ManagedSession) -> StoppedSession {
-    let first = managed.session.snapshot().stops().first().map(|(target, stop)| (*target, (*stop).clone()));
-    let location = match first {
-        Some((target, stop)) => {
-            let cause = inspect::stop_cause(&managed.session, target, &stop).await;
-            convert::stop_reason(&cause, context.sessions.workspace()).location
-        }
-        None => None,
-    };
-    StoppedSession { session_id: managed.id.clone(), location }
+async fn describe_stopped(context: &SupervisorContext, stopped: &ListedSession) -> StoppedSession {
+    let location = stopped.stop_location(&context.sessions).await;
+    StoppedSession { session_id: stopped.id().to_owned(), location }
 }

@@ -4,7 +4,7 @@
 //! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table again.
 
 mod attaching;
-mod debuggees;
+pub mod debuggees;
 mod feature_script;
 mod feature_table;
 mod sessions;

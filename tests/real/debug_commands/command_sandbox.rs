@@ -43,7 +43,7 @@ impl CommandSandbox {
         self.json(&["debug", "evaluate", "--context", "watch", expression])["result"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until no process of the sandbox is left but its supervisor.
+    /// Waits until no process of the sandbox is left but its supervisor and the hosts of ended sessions.
     pub fn is_quiet(&self) {
         eventually("nothing but the supervisor is left", || {
             let others = self.others();
@@ -51,10 +51,9 @@ impl CommandSandbox {
         });
     }
 
-    /// The running processes of the sandbox without the supervisor.
+    /// The running processes of the sandbox without those.
     pub fn others(&self) -> Vec<String> {
-        let supervisor = self.sandbox.supervisor();
-        let all = self.sandbox.processes().into_iter().filter(|(pid, _)| Some(*pid) != supervisor && is_alive(*pid));
+        let all = self.sandbox.others().into_iter().filter(|(pid, _)| is_alive(*pid));
         all.map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 

@@ -92,10 +92,10 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
     stage.json(&["debug", "stop"]);
     assert_eq!(stage.file("tidied.txt"), "tidied\n");
     stage.is_quiet();
-    // Shutting down the supervisor ends the session too.
+    // Ended with the supervisor, too.
     std::fs::remove_file(stage.sandbox.path("tidied.txt")).unwrap();
     stage.json(&["debug", "launch", "--config", "App", "--wait", "60"]);
-    stage.tether(&["shutdown"]).ok();
+    stage.tether(&["shutdown", "--all"]).ok();
     assert_eq!(std::fs::read_to_string(stage.sandbox.path("tidied.txt")).unwrap(), "tidied\n");
 }
 
@@ -350,8 +350,8 @@ fn a_server_runs_as_long_as_the_session_that_needs_it() {
     wait_for_end(servers()[1]);
     stage.json(&["debug", "launch", "--config", "Both"]);
     assert!(is_alive(servers()[2]));
-    // The end of the supervisor ends the sessions, and the server with them.
-    stage.tether(&["shutdown"]).ok();
+    // Ended with the supervisor, the sessions take the server with them.
+    stage.tether(&["shutdown", "--all"]).ok();
     wait_for_end(servers()[2]);
     stage.is_quiet();
 }

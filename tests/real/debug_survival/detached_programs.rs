@@ -68,7 +68,7 @@ fn prints_on(sandbox: &Sandbox, pid: u32) {
 fn outlives_its_debugger(sandbox: &Sandbox, adapter: &str, program: &str) {
     sandbox.json(&["debug", "launch", program, "--adapter", adapter]);
     eventually("it has begun", || count(sandbox));
-    let is_program = |line: &str| !line.contains(" supervise ") && line.trim_end().ends_with(program);
+    let is_program = |line: &str| line.trim_end().ends_with(program);
     let pid = sandbox.processes().into_iter().find(|(_, line)| is_program(line)).unwrap().0;
     let stopped = sandbox.json(&["debug", "stop", "--detach"]);
     assert!(stopped["message"].is_null(), "{stopped}");

@@ -224,7 +224,7 @@ fn a_ruby_program_is_attached_to_and_detached_from_again_and_again() {
 }
 
 #[test]
-fn a_ruby_program_that_was_attached_to_outlives_a_supervisor_that_is_killed() {
+fn a_ruby_program_that_was_attached_to_outlives_a_supervisor_and_a_host_that_are_killed() {
     let Some((stage, rdbg)) = scenario("counts.rb", PROGRAM) else { return };
     set_all_breakpoints(&stage, &["LOOP", "THREAD", "AFTER"]);
     let listening = Listening::start(&stage, &rdbg);
@@ -232,6 +232,7 @@ fn a_ruby_program_that_was_attached_to_outlives_a_supervisor_that_is_killed() {
     stage.check(&continue_to_breakpoint(&stage), "BREAKPOINT_HIT", "LOOP");
     let supervisor = stage.sandbox.processes().into_iter().find(|(_, line)| line.contains(" supervise ")).unwrap().0;
     kill(supervisor, Signal::KILL);
+    stage.sandbox.kill_session_hosts();
     eventually("it is gone", || stage.sandbox.processes().iter().all(|(pid, _)| *pid != supervisor).then_some(()));
     assert_eq!(listening.finish(&stage), run_alone(&stage));
 }

@@ -232,9 +232,7 @@ fn set_breakpoints(sandbox: &Sandbox, source: &str) {
 }
 
 fn only_the_supervisor_is_left(sandbox: &Sandbox) {
-    eventually("nothing is left", || {
-        sandbox.processes().iter().all(|(_, line)| line.contains(" supervise ")).then_some(())
-    });
+    eventually("nothing is left", || sandbox.others().is_empty().then_some(()));
 }
 
 /// Without what Node itself prints of its inspector.

@@ -98,8 +98,15 @@ async fn n6_values_of_a_debug_sessions_environment_appear_nowhere() {
         assert!(evaluated["result"].as_str().unwrap().contains(&value), "{evaluated}");
     }
     everything_is_free_of_secrets(sandbox).await;
-    // The next supervisor reports them as lost, and cannot launch them again without these values.
+    // The next supervisor finds them in their hosts, which have the values.
     kill_supervisor(sandbox);
+    for session in ["d1", "d2"] {
+        assert_eq!(sandbox.json(&["debug", "status", session])["state"], "STOPPED");
+    }
+    everything_is_free_of_secrets(sandbox).await;
+    // Without the hosts they are lost, and cannot be launched again without these values.
+    kill_supervisor(sandbox);
+    sandbox.kill_session_hosts();
     for (session, names) in [("d1", "FILE, LAUNCH, USERS"), ("d2", "GIVEN")] {
         assert_eq!(sandbox.json(&["debug", "status", session])["state"], "DISCONNECTED");
         let refused = run(sandbox, &["debug", "launch", "--restart", session]);

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 use tether_dap::types::{
-    DapSource, Fields, LaunchArguments, NextArguments, SetBreakpointsArguments, SourceBreakpoint, TerminateArguments,
+    ContinueArguments, DapSource, Fields, LaunchArguments, NextArguments, SetBreakpointsArguments, SourceBreakpoint,
+    TerminateArguments, ThreadsArguments,
 };
 
 use super::dap_editor::{DapEditor, wait_until_left};
 use super::programs::looping_program;
+use crate::debug_survival::surviving_debuggees::kill_supervisor;
 use crate::support::TEST_TIMEOUT;
 
 fn fields(value: Value) -> Fields {
@@ -48,6 +50,55 @@ async fn a_launched_session_outlives_its_editor_and_the_next_one_joins_it() {
     assert!(next.leave().await.success());
     assert_eq!(stage.json(&["debug", "status"])["sessions"][0]["state"], "TERMINATED");
     stage.nothing_is_left();
+}
+
+/// How often the supervisor is killed, for a longer run by hand.
+fn kills() -> usize {
+    std::env::var("DEVTETHER_TEST_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(2)
+}
+
+/// An editor steps on while the supervisor is killed; its breakpoints stay, also for the next supervisor.
+async fn steps_over_kills(adapter: &str, joins: bool) {
+    let Some(stage) = looping_program(adapter) else { return };
+    let file = stage.sandbox.path(stage.file);
+    let mut editor = DapEditor::start(&stage.sandbox).await;
+    if joins {
+        stage.json(&["debug", "launch", stage.file, "--adapter", adapter]);
+        editor.attach(None, &[(&file, &[stage.line("STOP")])]).await;
+    } else {
+        let arguments = json!({"type": "tether", "program": stage.file, "adapter": adapter});
+        let launch = editor.client.send_request(&LaunchArguments(fields(arguments))).await.unwrap();
+        editor.event("initialized").await;
+        editor.configure(&[(&file, &[stage.line("STOP")])]).await;
+        launch.response(TEST_TIMEOUT).await.unwrap();
+    }
+    assert_eq!(editor.stopped().await.line, stage.line("STOP"));
+    for _ in 0..kills() {
+        kill_supervisor(&stage.sandbox);
+        let thread_id = editor.request(&ThreadsArguments {}).await.threads[0].id;
+        editor.request(&NextArguments { thread_id }).await;
+        assert_eq!(editor.stopped().await.line, stage.line("NEXT"));
+        // The next supervisor knows the session, and whose breakpoint it is.
+        stage.check(&stage.json(&["debug", "status"]), "STEP_COMPLETE", "NEXT");
+        let listed = stage.json(&["break", "list"]);
+        assert!(listed["breakpoints"][0].to_string().contains("test editor"), "{listed:#}");
+        editor.request(&ContinueArguments { thread_id }).await;
+        assert_eq!(editor.stopped().await.line, stage.line("STOP"), "its breakpoint is still set");
+    }
+    assert!(editor.leave().await.success());
+    assert_eq!(stage.json(&["break", "list"])["breakpoints"], json!([]));
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[tokio::test]
+async fn an_editor_that_has_launched_steps_on_while_the_supervisor_is_killed() {
+    steps_over_kills("debugpy", false).await;
+}
+
+#[tokio::test]
+async fn an_editor_that_has_joined_steps_on_while_the_supervisor_is_killed() {
+    steps_over_kills("node", true).await;
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::support::scenario_sandbox::ScenarioSandbox;
 use crate::support::{TEST_TIMEOUT, eventually};
 
 /// Before the counts are compared: what is allocated once is, and the list of ended sessions is full.
-const WARM_UP: usize = 8;
+const WARM_UP: usize = 12;
 /// Of the supervisor's resident memory, in bytes.
 const GROWTH_LIMIT: u64 = 32 << 20;
 

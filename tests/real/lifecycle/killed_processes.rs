@@ -107,7 +107,7 @@ fn nothing_is_left(sandbox: &Sandbox, what: &str) {
         sandbox.tether(&["debug", "stop", session["sessionId"].as_str().unwrap()]);
     }
     sandbox.tether(&["stop"]);
-    sandbox.tether(&["shutdown"]);
+    sandbox.tether(&["shutdown", "--all"]);
     let since = Instant::now();
     loop {
         let left = sandbox.processes();

@@ -2,6 +2,7 @@
 //! panics. No other process can make a supervisor panic.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -41,5 +42,6 @@ fn supervises_until_stdin_closes() {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         panic!("the test closed stdin");
     });
-    devtether::supervisor::server::supervise(workspace.as_ref(), Duration::from_secs(600)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_tether"));
+    devtether::supervisor::server::supervise_with(workspace.as_ref(), program, Duration::from_secs(600)).unwrap();
 }

@@ -56,7 +56,7 @@ pub fn run_demo(options: &DemoOptions) -> Result<()> {
             tether
                 .run(&["stop"])
                 .await
-                .and(tether.run(&["shutdown"]).await)
+                .and(tether.run(&["shutdown", "--all"]).await)
                 .context("cannot stop the demo's window and supervisor")?;
         }
         result

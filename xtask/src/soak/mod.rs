@@ -60,7 +60,10 @@ pub fn run_soak(options: &SoakOptions) -> Result<()> {
     variables.push(("DEVTETHER_BUSY_RECORD", record.clone()));
     let tether = Tether { program: place.target().join(folder).join("tether"), workspace, variables };
     let used = use_for_long(&tether, Duration::from_secs(60 * options.minutes), &record);
-    tether.call(&["stop"]).and(tether.call(&["shutdown"])).context("cannot stop the window and the supervisor")?;
+    tether
+        .call(&["stop"])
+        .and(tether.call(&["shutdown", "--all"]))
+        .context("cannot stop the window and the supervisor")?;
     let (measurements, counts) = used?;
     fs::write(output.join("soak.csv"), measurements.to_csv())?;
     fs::write(output.join("soak.svg"), plot::draw_plot(&measurements))?;

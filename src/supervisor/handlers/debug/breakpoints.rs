@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
-use super::convert;
 use crate::api::debug::breakpoints::{
     BreakpointExceptionsParams, BreakpointExportParams, BreakpointImportParams, BreakpointListParams,
     BreakpointListReport, BreakpointRemoveParams, BreakpointReport, BreakpointSetParams, ExceptionBreakpointsReport,
-    WatchpointSetParams,
 };
 use crate::api::debug::values::FileLine;
 use crate::config;
 use crate::debug::breakpoints;
 use crate::debug::source_file::load_source;
-use crate::debug::{BreakpointStatus, ExceptionSupport, SessionRegistry};
+use crate::debug::{ExceptionSupport, SessionRegistry};
+use crate::session_host::operations::convert;
+use crate::session_host::operations::watchpoint::set_breakpoint_report;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
@@ -47,12 +47,6 @@ impl OperationHandler for BreakpointSetParams {
         };
         Ok(set_breakpoint_report(sessions, &reported).await)
     }
-}
-
-/// The result of an operation that sets a breakpoint.
-async fn set_breakpoint_report(sessions: &SessionRegistry, reported: &BreakpointStatus) -> BreakpointReport {
-    let notes = Vec::from_iter(sessions.breakpoint_store_problem().await);
-    BreakpointReport { notes, ..convert::breakpoint_report(reported, sessions.workspace()) }
 }
 
 impl OperationHandler for BreakpointListParams {
@@ -165,20 +159,4 @@ fn exceptions_report(sessions: &SessionRegistry) -> ExceptionBreakpointsReport {
     unsupported.extend(unknown.map(|filter| format!("no adapter of an active session supports the filter {filter:?}")));
     let message = (!unsupported.is_empty()).then(|| unsupported.join("; "));
     ExceptionBreakpointsReport { caught, uncaught, class, filters, known, message }
-}
-
-impl OperationHandler for WatchpointSetParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointReport> {
-        let sessions = &context.sessions;
-        let expression = match (self.expression, self.class_name, self.field_name) {
-            (Some(expression), None, None) => expression,
-            (None, Some(class), Some(field)) => format!("{class}.{field}"),
-            _ => {
-                let error = Error::usage("nothing to watch was named");
-                return Err(error.hint("name `expression`, or `className` and `fieldName`"));
-            }
-        };
-        let reported = sessions.set_data_breakpoint(expression, self.access.unwrap_or_default()).await?;
-        Ok(set_breakpoint_report(sessions, &reported).await)
-    }
 }

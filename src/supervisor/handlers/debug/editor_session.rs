@@ -10,13 +10,16 @@ use serde_json::{Map, Value};
 use tether_base::error::{Error, Result};
 use tracing::info;
 
-use super::launch_attach::{attach_sessions, launch_sessions};
+use super::launch_attach::{SessionPlace, attach_sessions, launch_sessions};
 use super::started_programs::StartedSession;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
-use crate::debug::ManagedSession;
 use crate::debug::join::{SessionChoice, SessionStart};
+use crate::debug::{ManagedSession, SessionEntry};
+use crate::session_host::params::read_params;
+use crate::session_host::protocol::EditorStart;
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::params::read_params;
+use crate::supervisor::hosted_sessions::{EmptyHost, ListedSession};
+
 use crate::window::Caller;
 
 /// What editors put into every request of their own, and is no parameter of an operation. What begins with `__` is theirs, too.
@@ -33,46 +36,84 @@ const EDITOR_FIELDS: [&str; 9] = [
 ];
 const SESSION_FIELD: &str = "sessionId";
 
-/// The session with that id, which must not have ended; without an id the editor itself says which.
-pub async fn choose_session(context: &Arc<SupervisorContext>, session: Option<&str>) -> Result<SessionChoice> {
-    if session.is_some() {
-        return Ok(SessionChoice::Session(find_active_session(context, session).await?));
-    }
-    let context = Arc::clone(context);
-    Ok(SessionChoice::ByEditor(Box::new(move |start| {
-        let context = Arc::clone(&context);
-        async move { open_session(&context, start).await }.boxed()
-    })))
+/// This session, whatever the editor says.
+pub fn choose_session(managed: ManagedSession) -> SessionChoice {
+    SessionChoice::Session(managed)
 }
 
-async fn find_active_session(context: &SupervisorContext, session: Option<&str>) -> Result<ManagedSession> {
+/// The session that the editor itself names or starts.
+pub fn choose_by_editor(context: &Arc<SupervisorContext>) -> SessionChoice {
+    let context = Arc::clone(context);
+    SessionChoice::ByEditor(Box::new(move |start| {
+        let context = Arc::clone(&context);
+        async move { open_session(&context, start).await }.boxed()
+    }))
+}
+
+/// The session with that id, or the only active one. Errors: it has ended.
+pub async fn find_active_session(context: &SupervisorContext, session: Option<&str>) -> Result<ListedSession> {
     match session {
         Some(_) => context.wait_until_settled(session).await,
         None => context.wait_until_decided().await,
     }
-    let managed = context.sessions.find_session(session)?;
-    if managed.is_ended() {
-        let error = Error::usage(format!("cannot join {}", managed.id));
+    let found = context.find_session(session)?;
+    if found.is_ended() {
+        let error = Error::usage(format!("cannot join {}", found.id()));
         return Err(error.because("it has ended").hint("`tether debug status` lists the sessions"));
     }
-    Ok(managed)
+    Ok(found)
+}
+
+/// What hosts do for an editor that says what it debugs.
+pub fn start_for_editors(context: &Arc<SupervisorContext>) {
+    let weak = Arc::downgrade(context);
+    context.hosted.start_for_editors(Box::new(move |host, start| {
+        let context = weak.upgrade();
+        async move {
+            let ending = || Error::other("cannot start a debug session").because("its supervisor is ending");
+            open_in_host(&*context.ok_or_else(ending)?, host, start).await
+        }
+        .boxed()
+    }));
+}
+
+async fn open_in_host(context: &SupervisorContext, host: Arc<EmptyHost>, start: EditorStart) -> Result<Vec<String>> {
+    let StartedSession { first, notes } = match start {
+        EditorStart::Launch(fields) => {
+            let params: DebugLaunchParams = read_params(&operation_params(fields))?;
+            launch_sessions(context, params, &EditorProgress, SessionPlace::In(host)).await?.1
+        }
+        EditorStart::Attach(fields) => {
+            let params: DebugAttachParams = read_params(&operation_params(fields))?;
+            attach_sessions(context, params, &EditorProgress, SessionPlace::In(host)).await?.0
+        }
+    };
+    Ok(first.note().into_iter().chain(notes).collect())
 }
 
 async fn open_session(context: &SupervisorContext, start: SessionStart) -> Result<ManagedSession> {
     let started = match start {
         SessionStart::Join(fields) => {
-            return find_active_session(context, fields.get(SESSION_FIELD).and_then(Value::as_str)).await;
+            let found = find_active_session(context, fields.get(SESSION_FIELD).and_then(Value::as_str)).await?;
+            return match found {
+                ListedSession::Here(managed) => Ok(managed),
+                ListedSession::Hosted(hosted) => {
+                    let error = Error::usage(format!("cannot join {} over this connection", hosted.id));
+                    Err(error.hint("name it in `debugger/join`, whose port is its own; `tether dap` does that"))
+                }
+            };
         }
         SessionStart::Launch(fields) => {
             let params: DebugLaunchParams = read_params(&operation_params(fields))?;
-            launch_sessions(context, params, &EditorProgress).await?.1
+            launch_sessions(context, params, &EditorProgress, SessionPlace::Here).await?.1
         }
         SessionStart::Attach(fields) => {
             let params: DebugAttachParams = read_params(&operation_params(fields))?;
-            attach_sessions(context, params, &EditorProgress).await?.0
+            attach_sessions(context, params, &EditorProgress, SessionPlace::Here).await?.0
         }
     };
     let StartedSession { first, notes } = started;
+    let ListedSession::Here(first) = first else { return Err(Error::other("the session was started elsewhere")) };
     for note in first.note.iter().chain(&notes) {
         first.session.event_log().push_output("console", &format!("tether: {note}\n"));
     }

@@ -1,41 +1,75 @@
 //! Launch, attach: from parameters to a session request.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tether_base::error::{Error, Result};
 
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
+use super::named_test_request;
 use super::started_programs::{StartedPrograms, StartedSession};
-use super::stop_report::{StopWait, wait_and_report};
 use super::swap_or_relaunch::{SwapAttempt, swap_code};
-use super::wait_limit::WaitLimit;
-use super::{convert, named_test_request};
 use crate::api::debug::results::LaunchReport;
-use crate::api::debug::values::FileLine;
+use crate::api::debug::values::{FileLine, Seconds};
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
-use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, LinePosition};
+use crate::debug::breakpoints::LinePosition;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest};
+use crate::session_host::operations::convert;
+use crate::session_host::operations::stop_report::{StopWait, unbound_notes, wait_and_report};
+use crate::session_host::operations::wait_limit::WaitLimit;
+use crate::session_host::protocol::ReportParams;
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::{EmptyHost, HostedSession, ListedSession, SessionStart};
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
 use crate::window::Caller;
+
+/// Where a session is started.
+pub(in crate::supervisor) enum SessionPlace {
+    /// In this process: of an editor that speaks to it.
+    Here,
+    /// In a new host.
+    New,
+    /// In the host to which its editor is connected.
+    In(Arc<EmptyHost>),
+}
+
+impl SupervisorContext {
+    /// Starts a session of one program.
+    pub(super) async fn start_session(&self, start: SessionStart, place: SessionPlace) -> Result<ListedSession> {
+        if !matches!(place, SessionPlace::Here) {
+            return Ok(ListedSession::Hosted(self.start_hosted(start, place).await?));
+        }
+        let managed = self.sessions.start_session(start.request).await?;
+        if let Some(runner) = start.test_runner {
+            self.here.remember_test_runner(&managed.id, runner);
+        }
+        Ok(ListedSession::Here(managed))
+    }
+
+    pub(super) async fn start_hosted(&self, start: SessionStart, place: SessionPlace) -> Result<Arc<HostedSession>> {
+        match place {
+            SessionPlace::In(host) => self.hosted.start_in(&host, start).await,
+            SessionPlace::New | SessionPlace::Here => self.hosted.start_session(start).await,
+        }
+    }
+}
 
 impl OperationHandler for DebugLaunchParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
         let (wait, budget) = (self.wait, self.budget);
         let refusal = match swap_code(context, &self).await? {
             SwapAttempt::Swapped(started) => {
-                return launch_report(context, *started, (WaitLimit::start(wait), budget), &[]).await;
+                return launch_report(context, *started, (wait, budget), false, &[]).await;
             }
             SwapAttempt::LaunchAnew(refusal) => refusal,
         };
-        let (params, mut started, breakpoints) = launch_sessions(context, self, call).await?;
+        let (params, mut started, breakpoints) = launch_sessions(context, self, call, SessionPlace::New).await?;
         started.notes.extend(refusal);
-        let limit = WaitLimit::start(params.wait);
-        launch_report(context, started, (limit, params.budget), &breakpoints).await
+        launch_report(context, started, (params.wait, params.budget), false, &breakpoints).await
     }
 }
 
@@ -44,15 +78,16 @@ pub(super) async fn launch_sessions(
     context: &SupervisorContext,
     params: DebugLaunchParams,
     caller: &dyn Caller,
+    place: SessionPlace,
 ) -> Result<(DebugLaunchParams, StartedSession, Vec<u32>)> {
     let sessions = &context.sessions;
     let (params, plan) = plan_launch(context, params, caller).await?;
     let mut breakpoints = LaunchBreakpoints::begin(sessions);
     let started = async {
         set_breakpoints(params.breakpoints.as_deref().unwrap_or_default(), &mut breakpoints).await?;
-        plan.start_sessions(context, caller).await
+        plan.start_sessions(context, caller, place).await
     };
-    let (started, runner) = match started.await {
+    let started = match started.await {
         Ok(started) => started,
         Err(error) => {
             breakpoints.undo().await;
@@ -60,7 +95,8 @@ pub(super) async fn launch_sessions(
         }
     };
     if params.config.is_some() || params.test.is_some() || params.programs.is_some() {
-        context.launch_memory.remember(sessions, &started.first.id, params.clone(), runner);
+        let ids = context.list_sessions().iter().map(|it| it.id().to_owned()).collect();
+        context.launch_memory.remember(&ids, started.first.id(), params.clone());
     }
     Ok((params, started, breakpoints.keep()))
 }
@@ -75,34 +111,41 @@ enum RequestedLaunch {
 }
 
 impl RequestedLaunch {
-    /// Starts it. Returns what runs the test, too, where it is one.
+    /// Starts it.
     async fn start_sessions(
         self,
         context: &SupervisorContext,
         caller: &dyn Caller,
-    ) -> Result<(StartedSession, Option<TestRunner>)> {
-        let sessions = &context.sessions;
+        place: SessionPlace,
+    ) -> Result<StartedSession> {
         let single = |first| StartedSession { first, notes: Vec::new() };
         Ok(match self {
             RequestedLaunch::One(request) => {
                 let generation = context.window.watch().borrow().generation;
-                let first = sessions.start_session(*request).await?;
-                if first.request.follows.is_some() {
-                    context.followers.record_attached(&first.id, generation);
+                let first = context.start_session(single_start(*request, None), place).await?;
+                if first.request().follows.is_some() {
+                    context.followers.record_attached(first.id(), generation);
                 }
-                (single(first), None)
+                single(first)
             }
             RequestedLaunch::Several(requests) => {
-                let mut programs = StartedPrograms::of(sessions, requests.len());
+                let mut programs = StartedPrograms::of(context, place, requests.len());
                 for request in requests {
                     programs.start(request).await?;
                 }
-                (programs.finish(Vec::new())?, None)
+                programs.finish(false, Vec::new()).await?
             }
-            RequestedLaunch::Test(request, runner) => (single(sessions.start_session(*request).await?), Some(runner)),
-            RequestedLaunch::Configured(configured) => (configured.start_programs(context, caller).await?, None),
+            RequestedLaunch::Test(request, runner) => {
+                single(context.start_session(single_start(*request, Some(runner)), place).await?)
+            }
+            RequestedLaunch::Configured(configured) => configured.start_programs(context, caller, place).await?,
         })
     }
+}
+
+/// A session of one program.
+pub(super) fn single_start(request: SessionRequest, test_runner: Option<TestRunner>) -> SessionStart {
+    SessionStart { request, test_runner, awaits_programs: false }
 }
 
 async fn set_breakpoints(requested: &[String], breakpoints: &mut LaunchBreakpoints) -> Result<()> {
@@ -167,7 +210,7 @@ fn plan_programs(sessions: &SessionRegistry, it: DebugLaunchParams) -> Result<(D
     }
     let requests = programs.iter().map(|program| program_request(sessions, &it, program, &DotnetChoice::default()));
     let requests: Vec<SessionRequest> = requests.collect::<Result<_>>()?;
-    requests.iter().try_for_each(|request| sessions.check_adapter(request))?;
+    requests.iter().try_for_each(|request| sessions.check_adapter(request).map(drop))?;
     Ok((it, RequestedLaunch::Several(requests)))
 }
 
@@ -178,20 +221,20 @@ async fn plan_restart(
     id: &str,
     caller: &dyn Caller,
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
-    let before = supervisor.sessions.find_session(Some(id))?;
+    let before = supervisor.find_session(Some(id))?;
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
-        before.request.require_environment(id)?;
+        before.request().require_environment(id)?;
         supervisor.followers.remove(id);
-        supervisor.sessions.stop_session(&before, None).await?;
+        before.stop(&supervisor.sessions, None).await?;
         let mut request =
-            window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
+            window_follow::renew_request(&supervisor.window, SessionRequest::clone(before.request())).await?;
         override_target(&mut request.debug_target, sessions_cwd(supervisor, it), it);
         return Ok((it.clone(), RequestedLaunch::One(Box::new(request))));
     };
     let launch = override_launch(launch, it);
     // Planned before the stop: a session that cannot be restarted keeps running.
     let (launch, plan) = Box::pin(plan_launch(supervisor, launch, caller)).await?;
-    before.stop(None).await;
+    before.end(&supervisor.sessions).await;
     Ok((launch, plan))
 }
 
@@ -311,41 +354,54 @@ pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Resu
     })
 }
 
-/// Waits for a stop if `wait` is given, and reports the first session that was started.
+/// Waits for a stop if `wait` is given, and reports the first session that was started; which breakpoints of a program that was
+/// attached to are not bound, too, with `reports_unbound`.
 async fn launch_report(
     context: &SupervisorContext,
     StartedSession { first, notes }: StartedSession,
-    (limit, budget): (WaitLimit, Option<u32>),
+    (wait, budget): (Option<Seconds>, Option<u32>),
+    reports_unbound: bool,
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
-    let mut stopped = wait_and_report(context, &first, StopWait::begin(&first, limit, budget)).await?;
-    stopped.notes.extend(first.note.clone().into_iter().chain(notes));
+    let mut stopped = match &first {
+        ListedSession::Here(managed) => {
+            let limit = WaitLimit::start(wait);
+            let mut unbound = Vec::new();
+            if reports_unbound {
+                let bound = managed.session.wait_until_bound();
+                let _ = tokio::time::timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
+                unbound = unbound_notes(&context.sessions, managed);
+            }
+            let mut report = wait_and_report(&context.here, managed, StopWait::begin(managed, limit, budget)).await?;
+            report.notes.extend(unbound);
+            report
+        }
+        ListedSession::Hosted(hosted) => hosted.report(&ReportParams { wait, budget, reports_unbound }).await?,
+    };
+    stopped.notes.extend(first.note().into_iter().chain(notes));
     let mut set = context.sessions.list_breakpoints().await;
     set.retain(|it| breakpoints.contains(&it.spec.id));
     let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.workspace())).collect();
-    Ok(LaunchReport {
-        stopped,
-        adapter: first.adapter.name.to_owned(),
-        pid: first.program_pid(),
-        adapter_pid: first.adapter_pid(),
-        breakpoints,
-    })
+    let status = first.known_status();
+    Ok(LaunchReport { stopped, adapter: status.adapter, pid: status.pid, adapter_pid: status.adapter_pid, breakpoints })
 }
 
 impl OperationHandler for DebugAttachParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
         let budget = self.budget;
-        let (started, limit) = attach_sessions(context, self, call).await?;
-        launch_report(context, started, (limit, budget), &[]).await
+        let (started, wait, reports_unbound) = attach_sessions(context, self, call, SessionPlace::New).await?;
+        launch_report(context, started, (wait, budget), reports_unbound, &[]).await
     }
 }
 
-/// Attaches, by a configuration perhaps with several sessions. Returns what is left of the wait, too.
+/// Attaches, by a configuration perhaps with several sessions. Returns what is left of the wait, too, and whether unbound
+/// breakpoints are to be reported.
 pub(super) async fn attach_sessions(
     context: &SupervisorContext,
     params: DebugAttachParams,
     caller: &dyn Caller,
-) -> Result<(StartedSession, WaitLimit)> {
+    place: SessionPlace,
+) -> Result<(StartedSession, Option<Seconds>, bool)> {
     let sessions = &context.sessions;
     let (adapter, wait) = (params.adapter.clone(), params.wait);
     if let DebugAttachParams { port: None, url: None, window: None, config: Some(name), pid, .. } = &params {
@@ -353,27 +409,26 @@ pub(super) async fn attach_sessions(
         let given = EditorInputs::new(None, *pid);
         let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
         let configured = launch_config::prepare_config(sessions, name, &overrides)?;
-        return Ok((configured.start_programs(context, caller).await?, WaitLimit::start(wait)));
+        return Ok((configured.start_programs(context, caller, place).await?, wait, false));
     }
     let (request, generation) = attach_request(context, params).await?;
     // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
     let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
     let limit = WaitLimit::start(wait.filter(|_| is_listener));
     let doing = format!("cannot attach to {}", request.name);
-    let first = limit.or_timed_out(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
-    let limit = if is_listener { limit } else { WaitLimit::start(wait) };
+    let starting = context.start_session(single_start(SessionRequest { adapter, ..request }, None), place);
+    let first = limit.or_timed_out(&doing, starting).await?;
+    let wait = if is_listener { limit.remaining_wait() } else { wait };
     if let Some(generation) = generation {
-        context.followers.record_attached(&first.id, generation);
+        context.followers.record_attached(first.id(), generation);
     }
-    let bound = first.session.wait_until_bound();
-    let _ = tokio::time::timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
-    let mut notes = unbound_notes(sessions, &first);
+    let mut notes = Vec::new();
     if generation.is_some()
         && let Some(cause) = context.window.find_stale_cause().await
     {
         notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
     }
-    Ok((StartedSession { first, notes }, limit))
+    Ok((StartedSession { first, notes }, wait, true))
 }
 
 /// The request for what is attached to without a configuration; with the generation of the window, where it is a part of that.
@@ -408,20 +463,4 @@ async fn attach_request(
             return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
         }
     })
-}
-
-/// Which line breakpoints no script of a program has that was attached to, and is running.
-fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
-    let list = sessions.current_breakpoints();
-    let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
-        (
-            BreakpointKind::Line { file, line, .. },
-            BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)),
-        ) => {
-            let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
-            Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
-        }
-        _ => None,
-    };
-    list.breakpoints.iter().filter_map(note).collect()
 }

@@ -9,13 +9,15 @@ use futures_util::FutureExt;
 use tether_base::error::{Error, Result};
 use tracing::warn;
 
+use super::launch_attach::SessionPlace;
 use super::started_programs::{StartedPrograms, StartedSession};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};
 use crate::debug::program::DebugTarget;
-use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{SessionRegistry, SessionRequest};
 use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::HostedSession;
 use crate::tasks::task_runner::{BackgroundUser, BuildRun, RunCaller};
 use crate::window::Caller;
 
@@ -110,10 +112,15 @@ impl ConfiguredLaunch {
         }
     }
 
-    /// Runs the tasks, and starts the programs one after the other, so that a client finds its server: as one session.
-    pub async fn start_programs(self, supervisor: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSession> {
+    /// Runs the tasks, and starts the programs one after the other, so that a client finds its server: as one session, in a host.
+    pub async fn start_programs(
+        self,
+        supervisor: &SupervisorContext,
+        caller: &dyn Caller,
+        place: SessionPlace,
+    ) -> Result<StartedSession> {
         let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
-        let mut programs = StartedPrograms::of(&supervisor.sessions, configurations.len());
+        let mut programs = StartedPrograms::of(supervisor, place, configurations.len());
         let mut notes = Vec::new();
         let shared = run_tasks(supervisor, &before, caller).await?;
         notes.extend(task_notes(&shared));
@@ -123,7 +130,7 @@ impl ConfiguredLaunch {
                 caller.report_progress(&format!("launching {}", debuggee.name));
                 Ok((programs.start(request).await?, ran))
             };
-            let (program, ran) = match begun.await {
+            let ((session, program), ran) = match begun.await {
                 Ok(begun) => begun,
                 Err(error) => {
                     programs.stop_all().await;
@@ -132,13 +139,10 @@ impl ConfiguredLaunch {
             };
             notes.extend(task_notes(&ran).into_iter().chain(debuggee.notes.clone()));
             let tasks = ran.background.into_iter().chain(shared.background.iter().cloned()).collect();
-            background_users::keep_until_end(supervisor, &program, tasks);
-            run_post_debug_task(supervisor, &program, debuggee.after.clone());
+            background_users::keep_until_end(supervisor, &session, program, tasks);
+            run_post_debug_task(supervisor, &session, program, debuggee.after.clone());
         }
-        if stop_all {
-            programs.stop_together();
-        }
-        programs.finish(notes)
+        programs.finish(stop_all, notes).await
     }
 }
 
@@ -164,17 +168,15 @@ fn task_notes(ran: &BuildRun) -> Vec<String> {
     left.chain(background).chain(ran.notes.iter().cloned()).collect()
 }
 
-/// Runs `postDebugTask` when the session has ended; no caller waits, so an error becomes an event of the session.
-fn run_post_debug_task(supervisor: &SupervisorContext, managed: &ManagedSession, plan: BuildPlan) {
+/// Runs `postDebugTask` when its program has ended; no caller waits, so an error is logged.
+fn run_post_debug_task(supervisor: &SupervisorContext, session: &Arc<HostedSession>, program: usize, plan: BuildPlan) {
     if plan.is_empty() {
         return;
     }
     let queue = Arc::clone(&supervisor.queue);
-    let event_log = Arc::clone(managed.session.event_log());
-    supervisor.sessions.run_after_end(managed, async move {
+    supervisor.hosted.run_after_end(session, program, async move {
         if let Err(error) = queue.run_plan(&plan, None, &|_| {}).await {
             warn!("postDebugTask: {error}");
-            event_log.push_event("postDebugTask", error.to_string());
         }
     });
 }

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use tether_base::error::Result;
 
-use super::convert;
 use super::launch_attach::program_request;
-use super::stop_report::stop_report;
 use crate::api::debug::results::{EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::config::DotnetChoice;
 use crate::debug::ManagedSession;
 use crate::debug::inspect;
+use crate::session_host::operations::convert;
+use crate::session_host::operations::stop_report::stop_report;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::vocabulary::RunState;

@@ -2,79 +2,91 @@
 //!
 //! Does not depend on where they are named.
 
+use std::sync::Arc;
+
 use tether_base::error::{Error, Result};
 
-use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use super::launch_attach::SessionPlace;
+use crate::debug::SessionRequest;
+use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::{HostedSession, ListedSession, SessionStart};
 
 /// A session that was started.
 pub struct StartedSession {
-    /// Its first program, by which it is listed.
-    pub first: ManagedSession,
+    /// The session.
+    pub first: ListedSession,
     /// Remarks on its start.
     pub notes: Vec<String>,
 }
 
 /// The programs started so far; they are stopped when this is dropped before its end.
 pub struct StartedPrograms<'a> {
-    sessions: &'a SessionRegistry,
+    context: &'a SupervisorContext,
+    /// Where the session is to be; none once it is there.
+    place: Option<SessionPlace>,
     /// How many there will be.
     count: usize,
-    begun: Vec<ManagedSession>,
+    session: Option<Arc<HostedSession>>,
+    /// Their names.
+    names: Vec<String>,
+    /// What is to be said of the start of the further ones.
+    notes: Vec<String>,
 }
 
 impl StartedPrograms<'_> {
     /// None yet, of so many.
-    pub fn of(sessions: &SessionRegistry, count: usize) -> StartedPrograms<'_> {
-        StartedPrograms { sessions, count, begun: Vec::new() }
+    pub fn of(context: &SupervisorContext, place: SessionPlace, count: usize) -> StartedPrograms<'_> {
+        StartedPrograms { context, place: Some(place), count, session: None, names: Vec::new(), notes: Vec::new() }
     }
 
-    /// Starts the next one. Errors: it cannot be started; the others run on until they are stopped.
-    pub async fn start(&mut self, request: SessionRequest) -> Result<ManagedSession> {
-        let program = match self.begun.first() {
-            Some(first) => self.sessions.start_further_program(first, request).await?,
-            None if self.count > 1 => self.sessions.start_first_program(request).await?,
-            None => self.sessions.start_session(request).await?,
+    /// Starts the next one, and returns the session and the program's index. Errors: it cannot be started; the others run on
+    /// until they are stopped.
+    pub async fn start(&mut self, request: SessionRequest) -> Result<(Arc<HostedSession>, usize)> {
+        let name = request.name.clone();
+        let session = match (&self.session, self.place.take()) {
+            (Some(session), _) => {
+                self.notes.extend(session.start_further(request).await?.note);
+                Arc::clone(session)
+            }
+            (None, place) => {
+                let start = SessionStart { request, test_runner: None, awaits_programs: self.count > 1 };
+                let place = place.unwrap_or(SessionPlace::New);
+                Arc::clone(self.session.insert(self.context.start_hosted(start, place).await?))
+            }
         };
-        self.begun.push(program.clone());
-        Ok(program)
+        self.names.push(name);
+        Ok((session, self.names.len() - 1))
     }
 
     /// Stops what was started.
     pub async fn stop_all(&mut self) {
-        if let Some(first) = std::mem::take(&mut self.begun).first() {
-            first.stop(None).await;
+        if let Some(session) = self.session.take() {
+            // It has ended by itself, then.
+            let _ = session.stop(None).await;
         }
     }
 
-    /// From now on, the end of one program ends the others.
-    pub fn stop_together(&self) {
-        let Some(first) = self.begun.first() else { return };
-        for program in &self.begun {
-            let first = first.clone();
-            self.sessions.run_after_end(program, async move {
-                first.stop(None).await;
-            });
+    /// All have been started: the session ends with the last of them, or with the first where they stop together. Errors: there
+    /// was none.
+    pub async fn finish(mut self, stops_together: bool, mut notes: Vec<String>) -> Result<StartedSession> {
+        let none = || Error::usage("there is no program to debug");
+        let session = self.session.clone().ok_or_else(none)?;
+        if self.count > 1 {
+            session.finish_start(stops_together).await?;
         }
-    }
-
-    /// All have been started: the session ends with the last of them. Errors: there was none.
-    pub fn finish(mut self, mut notes: Vec<String>) -> Result<StartedSession> {
-        let begun = std::mem::take(&mut self.begun);
-        let first = begun.first().cloned().ok_or_else(|| Error::usage("there is no program to debug"))?;
-        first.session.set_awaits_programs(false);
-        notes.extend(begun.iter().skip(1).filter_map(|program| program.note.clone()));
-        if begun.len() > 1 {
-            let names: Vec<&str> = begun.iter().map(|program| program.request.name.as_str()).collect();
-            notes.push(format!("{} has {} programs: {}", first.id, names.len(), names.join(", ")));
+        self.session = None;
+        notes.append(&mut self.notes);
+        if self.names.len() > 1 {
+            notes.push(format!("{} has {} programs: {}", session.id, self.names.len(), self.names.join(", ")));
         }
-        Ok(StartedSession { first, notes })
+        Ok(StartedSession { first: ListedSession::Hosted(session), notes })
     }
 }
 
 impl Drop for StartedPrograms<'_> {
     fn drop(&mut self) {
-        if let Some(first) = self.begun.first() {
-            self.sessions.undo_start(first);
+        if let Some(session) = self.session.take() {
+            self.context.hosted.run_task(async move { drop(session.stop(None).await) });
         }
     }
 }

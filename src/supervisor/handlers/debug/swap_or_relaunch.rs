@@ -6,6 +6,7 @@ use super::started_programs::StartedSession;
 use crate::api::debug::DebugLaunchParams;
 use crate::debug::{self, CodeSwap};
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::ListedSession;
 
 /// What became of a wish to swap code instead of a launch.
 pub enum SwapAttempt {
@@ -24,12 +25,16 @@ pub async fn swap_code(context: &SupervisorContext, params: &DebugLaunchParams) 
         let error = Error::usage("no session to swap code into was named");
         return Err(error.hint("name `restart`: `tether debug launch --restart SESSION --swap`"));
     };
-    let first = context.sessions.find_session(Some(id))?;
-    let note = match debug::swap_code(&context.sessions, &first).await? {
+    let first = context.find_session(Some(id))?;
+    let swapped = match &first {
+        ListedSession::Here(managed) => debug::swap_code(&context.sessions, managed).await?,
+        ListedSession::Hosted(hosted) => hosted.swap_code().await?,
+    };
+    let note = match swapped {
         CodeSwap::Swapped(names) => format!("swapped into the running program: {}", names.join(", ")),
         CodeSwap::Unchanged => "none of the loaded classes has changed: the program continues unchanged".to_owned(),
         // Who attaches to a program does not launch it.
-        CodeSwap::Refused(reason) if first.is_attached() => {
+        CodeSwap::Refused(reason) if first.request().debug_target.is_attach() => {
             let error = Error::other(format!("cannot swap the changed code into {id}")).because(reason);
             return Err(
                 error.hint("what did not take the change continues unchanged: start it again, and attach to it again")

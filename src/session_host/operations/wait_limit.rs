@@ -34,6 +34,12 @@ impl WaitLimit {
         self.wait.map_or(Duration::ZERO, |wait| wait.duration().saturating_sub(self.began.elapsed()))
     }
 
+    /// What is left of the wait, for another limit that begins now. `None` without a wait.
+    pub fn remaining_wait(&self) -> Option<Seconds> {
+        // It is less than the whole, which is a number of seconds.
+        self.wait.map(|whole| Seconds::try_from(self.remaining().as_secs_f64()).unwrap_or(whole))
+    }
+
     /// How long requests may still take; `None` without a wait.
     pub fn time_with_grace(&self) -> Option<Duration> {
         let wait = self.wait?.duration() + REQUEST_GRACE;

@@ -15,10 +15,11 @@ use super::convert;
 use super::end_message::{describe_end, require_test_run};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
-use crate::api::debug::results::{StopReason, StopReport, StopSnapshot};
+use crate::api::debug::results::{StopLocation, StopReason, StopReport, StopSnapshot};
+use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec};
 use crate::debug::inspect::{self, FailedCondition, ScopedId};
-use crate::debug::{ManagedSession, ThreadStop, WaitOutcome};
-use crate::supervisor::context::SupervisorContext;
+use crate::debug::{ManagedSession, SessionRegistry, ThreadStop, WaitOutcome};
+use crate::session_host::context::SessionContext;
 use crate::vocabulary::RunState;
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
@@ -46,7 +47,7 @@ impl StopWait {
 
 /// Waits for a stop if there is a wait, and reports the state of the session.
 pub async fn wait_and_report(
-    context: &SupervisorContext,
+    context: &SessionContext,
     managed: &ManagedSession,
     StopWait { limit, budget, since }: StopWait,
 ) -> Result<StopReport> {
@@ -63,13 +64,13 @@ pub async fn wait_and_report(
         };
     }
     let report = stop_report(managed, waited, (limit.time_with_grace(), budget), context.sessions.workspace()).await;
-    require_test_run(context.launch_memory.test_runner(&managed.id), managed, report.state)?;
+    require_test_run(context.test_runner(&managed.id), managed, report.state)?;
     Ok(report)
 }
 
 /// Waits for a stop, also while a session whose connection was lost is attached to again. Returns the session that it is of.
 async fn wait_for_stop(
-    context: &SupervisorContext,
+    context: &SessionContext,
     managed: &ManagedSession,
     limit: WaitLimit,
 ) -> (ManagedSession, WaitOutcome) {
@@ -99,7 +100,7 @@ fn important_message(managed: &ManagedSession, since: u64) -> Option<String> {
 
 /// Reports the first stop or end of the sessions, of which there is at least one; its `sessionId` says which it is of.
 pub async fn wait_for_first_stop(
-    context: &SupervisorContext,
+    context: &SessionContext,
     sessions: &[ManagedSession],
     limit: WaitLimit,
     budget: Option<u32>,
@@ -218,4 +219,27 @@ fn condition_notes(managed: &ManagedSession, stop: Option<&ThreadStop>) -> Vec<S
         format!("{} cannot be evaluated, and counts as {was_hit}: {reason}", named.join(", or "))
     };
     inspect::failed_conditions(&managed.session, stop).into_iter().map(note).collect()
+}
+
+/// Which line breakpoints no script of a program has that was attached to, and is running.
+pub fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
+    let list = sessions.current_breakpoints();
+    let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
+        (
+            BreakpointKind::Line { file, line, .. },
+            BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)),
+        ) => {
+            let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
+            Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
+        }
+        _ => None,
+    };
+    list.breakpoints.iter().filter_map(note).collect()
+}
+
+/// Where a program that is stopped is.
+pub async fn stop_location(sessions: &SessionRegistry, managed: &ManagedSession) -> Option<StopLocation> {
+    let (target, stop) = managed.session.snapshot().stops().first().map(|(target, stop)| (*target, (*stop).clone()))?;
+    let cause = inspect::stop_cause(&managed.session, target, &stop).await;
+    convert::stop_reason(&cause, sessions.workspace()).location
 }

@@ -20,14 +20,14 @@ use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry};
-use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::session_host::context::SessionContext;
+use crate::session_host::operations::SessionOperation;
 
 /// How much output, and how many events, one result has: about 16,000 tokens.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-impl OperationHandler for DebugStackParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<FrameList> {
+impl SessionOperation for DebugStackParams {
+    async fn run(self, context: &SessionContext) -> Result<FrameList> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let (start, levels) = (self.start_frame.unwrap_or(0), self.levels.unwrap_or(DEFAULT_STACK_LEVELS).max(1));
         // One more than is returned: not every adapter reports the total.
@@ -46,8 +46,8 @@ impl OperationHandler for DebugStackParams {
     }
 }
 
-impl OperationHandler for DebugVariablesParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<VariableList> {
+impl SessionOperation for DebugVariablesParams {
+    async fn run(self, context: &SessionContext) -> Result<VariableList> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let start = self.start.unwrap_or(0) as usize;
         let count = self.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize;
@@ -123,8 +123,8 @@ fn no_such_variable(name: &str) -> Error {
     error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions")
 }
 
-impl OperationHandler for DebugEvaluateParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EvaluatedValue> {
+impl SessionOperation for DebugEvaluateParams {
+    async fn run(self, context: &SessionContext) -> Result<EvaluatedValue> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let context = match self.context.unwrap_or_default() {
             EvaluateContext::Repl => "repl",
@@ -137,8 +137,8 @@ impl OperationHandler for DebugEvaluateParams {
     }
 }
 
-impl OperationHandler for DebugSetVariableParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EvaluatedValue> {
+impl SessionOperation for DebugSetVariableParams {
+    async fn run(self, context: &SessionContext) -> Result<EvaluatedValue> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let request = VariableParent {
             frame: self.frame_id.map(ScopedId::from_external),
@@ -149,8 +149,8 @@ impl OperationHandler for DebugSetVariableParams {
     }
 }
 
-impl OperationHandler for DebugSourceParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SourceExcerpt> {
+impl SessionOperation for DebugSourceParams {
+    async fn run(self, context: &SessionContext) -> Result<SourceExcerpt> {
         let (sessions, context) = (&context.sessions, self.context.unwrap_or(DEFAULT_CONTEXT_LINES));
         if let Some(file) = &self.file {
             let (file, line) = FileLine::parse_file_or_line(file, self.line)?;
@@ -235,8 +235,8 @@ impl DebugSourceParams {
     }
 }
 
-impl OperationHandler for DebugOutputParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<OutputEntries> {
+impl SessionOperation for DebugOutputParams {
+    async fn run(self, context: &SessionContext) -> Result<OutputEntries> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let extract = managed.session.event_log().read_output(&log_query(self.since, self.limit));
         let place = log_cursor(&extract);
@@ -246,8 +246,8 @@ impl OperationHandler for DebugOutputParams {
     }
 }
 
-impl OperationHandler for DebugEventsParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EventEntries> {
+impl SessionOperation for DebugEventsParams {
+    async fn run(self, context: &SessionContext) -> Result<EventEntries> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let kinds = self.kinds.unwrap_or_default();
         let noisy = kinds.iter().find(|kind| NOISY_KINDS.contains(&kind.as_str()));

@@ -14,7 +14,7 @@ use crate::api::{Operation, OperationParams, find_operation};
 const MAX_SHOWN_VALUE: usize = 60;
 
 /// The parameters of an operation. Errors: one is unknown, missing or of another type.
-pub(super) fn read_params<P: OperationParams>(params: &Value) -> Result<P> {
+pub fn read_params<P: OperationParams>(params: &Value) -> Result<P> {
     // No parameters at all, and an empty object, are the same.
     let none = Value::Object(Map::new());
     let params = if params.is_null() { &none } else { params };

@@ -1,4 +1,4 @@
-//! The supervisor's log file: 1 MiB, and two older ones.
+//! The log file that a supervisor and the hosts of its sessions share: 1 MiB, and two older ones.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -9,6 +9,8 @@ use std::sync::Mutex;
 use file_rotate::{ContentLimit, FileRotate, compression::Compression, suffix::AppendCount};
 use tracing::Level;
 
+/// Its name in the supervisor's state folder.
+pub const NAME: &str = "supervisor.log";
 const MAX_BYTES: usize = 1024 * 1024;
 const OLD_FILES: usize = 2;
 
@@ -35,6 +37,14 @@ pub fn start_logging(file: &Path) {
         .finish();
     // Fails only when a log is open already, which is used then.
     let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Logs a panic and exits: a process that lost one task is worse than none, and the next one takes its place.
+pub fn exit_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
+        std::process::exit(101);
+    }));
 }
 
 /// Begins each further line of an event: none looks like the first line of another event.

@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
@@ -31,7 +31,7 @@ pub enum ListenerError {
 }
 
 /// The port that an editor connects to. `success` is false when none could be opened.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenedPort {
     pub success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,19 +11,19 @@ use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRun
 use crate::api::debug::results::{SessionEndReport, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
-use crate::debug::Resume;
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
-use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::debug::{ManagedSession, Resume};
+use crate::session_host::context::SessionContext;
+use crate::session_host::operations::SessionOperation;
 use crate::vocabulary::RunState;
 
 const CANNOT_RESUME: &str = "cannot resume the program";
 /// The message of a continue that does not wait.
 const RUNNING: &str = "running; `tether debug wait` waits for the next stop";
 
-impl OperationHandler for WaitForStopParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+impl SessionOperation for WaitForStopParams {
+    async fn run(self, context: &SessionContext) -> Result<StopReport> {
         let limit = WaitLimit::start(Some(self.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT)));
         let active = context.sessions.active_sessions();
         if self.session_id.is_none() && active.len() > 1 {
@@ -34,8 +34,8 @@ impl OperationHandler for WaitForStopParams {
     }
 }
 
-impl OperationHandler for DebugContinueParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+impl SessionOperation for DebugContinueParams {
+    async fn run(self, context: &SessionContext) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(self.wait);
         let wait = StopWait::begin(&managed, limit, self.budget);
@@ -50,8 +50,8 @@ impl OperationHandler for DebugContinueParams {
     }
 }
 
-impl OperationHandler for DebugPauseParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+impl SessionOperation for DebugPauseParams {
+    async fn run(self, context: &SessionContext) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
         let wait = StopWait::begin(&managed, limit, self.budget);
@@ -61,8 +61,8 @@ impl OperationHandler for DebugPauseParams {
     }
 }
 
-impl OperationHandler for DebugStepParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+impl SessionOperation for DebugStepParams {
+    async fn run(self, context: &SessionContext) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let how = match self.kind {
             StepKind::Over => Resume::Over,
@@ -76,8 +76,8 @@ impl OperationHandler for DebugStepParams {
     }
 }
 
-impl OperationHandler for DebugRunToParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+impl SessionOperation for DebugRunToParams {
+    async fn run(self, context: &SessionContext) -> Result<StopReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let spot = FileLine::parse(&self.file, self.line)?;
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)));
@@ -98,17 +98,20 @@ fn thread_key(id: Option<i64>) -> Option<(usize, i64)> {
     id.map(ScopedId::from_external).map(|it| (it.target, it.id))
 }
 
-impl OperationHandler for DebugStopParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SessionEndReport> {
+impl SessionOperation for DebugStopParams {
+    async fn run(self, context: &SessionContext) -> Result<SessionEndReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
-        // A session that its user stops no longer follows the window.
-        context.followers.remove(&managed.id);
         let state = context.sessions.stop_session(&managed, self.detach).await?;
-        Ok(SessionEndReport {
-            session_id: managed.id.clone(),
-            state,
-            exit_code: managed.exit_code(),
-            message: managed.problem().or_else(|| managed.release_note()),
-        })
+        Ok(end_report(&managed, state))
+    }
+}
+
+/// What is to be said of a session that was ended.
+pub fn end_report(managed: &ManagedSession, state: RunState) -> SessionEndReport {
+    SessionEndReport {
+        session_id: managed.id.clone(),
+        state,
+        exit_code: managed.exit_code(),
+        message: managed.problem().or_else(|| managed.release_note()),
     }
 }

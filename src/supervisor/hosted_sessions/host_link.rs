@@ -1,0 +1,176 @@
+//! The connection to one session host.
+//!
+//! Does not depend on what is requested.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
+use tether_wire::rpc::{CallError, ProgressSender, RpcError, RpcPeer, RpcRequest, open_connection, serve_requests};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::session_host::protocol::{
+    BREAKPOINTS_CHANGED, EditorStart, FACTS, FactsReport, HELLO, HelloParams, HelloResult, HostResult, OPEN_SESSION,
+    PROTOCOL,
+};
+use crate::vocabulary::RunState;
+
+/// How long a host may take to answer the first request.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection; dropping it closes it, and the host goes on.
+pub struct HostLink {
+    peer: RpcPeer,
+    facts: Arc<watch::Sender<FactsReport>>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Drop for HostLink {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Takes over facts, unless newer ones are known.
+fn take_over(known: &watch::Sender<FactsReport>, report: FactsReport) {
+    known.send_if_modified(|last| {
+        let is_newer = report.revision > last.revision;
+        if is_newer {
+            *last = report;
+        }
+        is_newer
+    });
+}
+
+impl HostLink {
+    /// Connects to a host of our own user. `breakpoints_changed` is called when it has changed the stored breakpoints,
+    /// `open_session` when its editor says what it debugs. Errors: nobody listens there, somebody else does, it does not answer, it is of a version that
+    /// this program does not understand.
+    pub async fn connect(
+        socket: &Path,
+        breakpoints_changed: impl Fn() + Send + Sync + 'static,
+        open_session: impl Fn(EditorStart) -> BoxFuture<'static, Result<Vec<String>>> + Send + Sync + 'static,
+    ) -> Result<(HostLink, HelloResult)> {
+        let doing = || format!("cannot reach the session host at {}", socket.display());
+        let stream = UnixStream::connect(socket).await.doing(doing)?;
+        let us = rustix::process::getuid().as_raw();
+        let owner = stream.peer_cred().doing(doing)?.uid();
+        if owner != us {
+            return Err(Error::other(doing()).because(format!("it is served by user {owner}, not by user {us}")));
+        }
+        let (read, write) = stream.into_split();
+        let (peer, mut incoming, driver) = open_connection(read, write);
+        let driver = tokio::spawn(async move { drop(driver.await) });
+        let facts = Arc::new(watch::Sender::new(FactsReport::default()));
+        let known = Arc::clone(&facts);
+        let answering = peer.clone();
+        let receiver = tokio::spawn(async move {
+            let handle = |request: RpcRequest| {
+                let (peer, opened) = (answering.clone(), read_editor_start(&request).map(&open_session));
+                async move {
+                    let outcome = match opened {
+                        Ok(opened) => opened.await,
+                        Err(error) => Err(error),
+                    };
+                    let outcome = outcome.map(|notes| json!(notes)).map_err(|error| RpcError::from(&error));
+                    let _ = peer.respond(&request.id, outcome).await;
+                }
+            };
+            let notified = |method: String, params: Value| match method.as_str() {
+                FACTS => {
+                    if let Ok(report) = serde_json::from_value(params) {
+                        take_over(&known, report);
+                    }
+                }
+                BREAKPOINTS_CHANGED => breakpoints_changed(),
+                _ => {}
+            };
+            serve_requests(&answering, &mut incoming, handle, notified).await;
+        });
+        let link = HostLink { peer, facts, tasks: [driver, receiver] };
+        let hello = HelloParams { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL };
+        let hello: HelloResult = match timeout(HELLO_TIMEOUT, link.request(HELLO, &hello)).await {
+            Ok(answered) => answered?,
+            Err(_) => {
+                let error = Error::new(ErrorKind::TimedOut, doing());
+                return Err(error.because(format!("it did not answer within {HELLO_TIMEOUT:?}")));
+            }
+        };
+        if hello.protocol != PROTOCOL {
+            let (other, own) = (hello.protocol, PROTOCOL);
+            let error = Error::other(doing()).because(format!("it speaks version {other}, and this program {own}"));
+            return Err(error.hint(format!("`kill {}` ends it, and its program", hello.pid)));
+        }
+        Ok((link, hello))
+    }
+
+    /// The facts as they were reported last.
+    pub fn watch_facts(&self) -> watch::Receiver<FactsReport> {
+        self.facts.subscribe()
+    }
+
+    /// Sends a request. Errors: those of the host, or it has ended.
+    pub async fn request<R: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<R> {
+        let params = serde_json::to_value(params).doing(|| format!("cannot send {method}"))?;
+        let result = self.call(method, &params, None).await?;
+        R::deserialize(result).doing(|| format!("cannot read the result of {method}"))
+    }
+
+    /// As [`HostLink::request`], with parameters and result as they are.
+    pub async fn call(&self, method: &str, params: &Value, progress: ProgressSender) -> Result<Value> {
+        match self.peer.call_with_progress(method, params, progress).await {
+            Ok(result) => {
+                let HostResult { changed, result } =
+                    HostResult::deserialize(result).doing(|| format!("cannot read the result of {method}"))?;
+                if let Some(report) = changed {
+                    take_over(&self.facts, report);
+                }
+                Ok(result)
+            }
+            Err(CallError::Failed(failed)) => {
+                match failed.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
+                    Some(data) => Err(data.into()),
+                    None => Err(Error::other(format!("{method} failed")).because(failed.message)),
+                }
+            }
+            Err(closed) => {
+                let error = Error::other(format!("{method} was interrupted: the session's host has ended"));
+                Err(error.because(closed).hint("`tether debug status` shows what has become of it"))
+            }
+        }
+    }
+
+    /// The host has ended, and the session with it. Returns whether that had ended before.
+    pub fn close_session(&self) -> bool {
+        let mut was_ended = false;
+        self.facts.send_modify(|report| {
+            was_ended = std::mem::replace(&mut report.facts.is_ended, true);
+            if !was_ended {
+                report.facts.status.state = RunState::Disconnected;
+                report.facts.status.connected = false;
+                report.facts.status.message = Some("its session host has ended".to_owned());
+            }
+        });
+        was_ended
+    }
+
+    /// Resolves when the connection has ended.
+    pub async fn wait_closed(&self) {
+        self.peer.wait_closed().await;
+    }
+}
+
+fn read_editor_start(request: &RpcRequest) -> Result<EditorStart> {
+    if request.method != OPEN_SESSION {
+        return Err(Error::usage(format!("a supervisor has no method {:?} for session hosts", request.method)));
+    }
+    EditorStart::deserialize(&request.params).doing(|| format!("cannot read the parameters of {OPEN_SESSION}"))
+}

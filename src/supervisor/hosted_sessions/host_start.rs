@@ -1,0 +1,59 @@
+//! Starts the process of a session host: in a session of its own, so that nothing takes it along.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::session_host::protocol::HostStartup;
+use crate::supervisor::paths::SupervisorPaths;
+
+/// How long a host may take until it listens.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Starts a host for the session with this launch id. Errors: it does not listen in time, or cannot.
+pub async fn start_host(program: &Path, paths: &SupervisorPaths, launch_id: &str, socket: &Path) -> Result<Child> {
+    let doing = || "cannot start the process for the debug session".to_owned();
+    let mut child = host_command(program, paths, launch_id, socket).spawn().doing(doing)?;
+    let stdout = child.stdout.take().ok_or_else(|| Error::other(doing()).because("its stdout is not a pipe"))?;
+    let mut line = String::new();
+    let mut stdout = BufReader::new(stdout);
+    let startup = match timeout(START_TIMEOUT, stdout.read_line(&mut line)).await {
+        Ok(Ok(_)) => serde_json::from_str(&line).ok(),
+        Ok(Err(_)) => None,
+        Err(_) => {
+            let _ = child.start_kill();
+            let error = Error::new(ErrorKind::TimedOut, doing());
+            return Err(error.because(format!("it did not listen within {START_TIMEOUT:?}")));
+        }
+    };
+    match startup {
+        Some(HostStartup::Ready) => Ok(child),
+        Some(HostStartup::Failed(data)) => Err(data.into()),
+        None => {
+            let error = Error::other(doing()).because("it exited before it listened");
+            Err(error.hint("`tether logs` shows what it was doing"))
+        }
+    }
+}
+
+fn host_command(program: &Path, paths: &SupervisorPaths, launch_id: &str, socket: &Path) -> Command {
+    let mut command = std::process::Command::new(program);
+    command.arg("session-host").arg("--workspace").arg(&paths.workspace);
+    command.arg("--state").arg(&paths.state).arg("--socket").arg(socket).arg("--launch-id").arg(launch_id);
+    // Does not keep a deleted workspace or an unmounted disk in use.
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            Ok(())
+        });
+    }
+    Command::from(command)
+}
