@@ -106,6 +106,12 @@ enum CliCommand {
         #[arg(long)]
         all: bool,
     },
+    /// Replace the supervisor by one of this program; the window and the debug sessions stay
+    Upgrade {
+        /// Also when something is interrupted by that, such as a build
+        #[arg(long)]
+        now: bool,
+    },
     /// Print the supervisor's log
     ///
     /// Two environment variables make a supervisor record more. With DEVTETHER_LOG=debug, it logs more. With
@@ -239,6 +245,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
         }
         Ok(CliCommand::Schema) => print_text(config_commands::settings_schema()),
         Ok(CliCommand::Shutdown { all }) => block_on(shut_down_supervisor(common, &workspace, all)),
+        Ok(CliCommand::Upgrade { now }) => block_on(upgrade_supervisor(common, &workspace, now)),
         Ok(CliCommand::Logs { lines }) => print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),
         Ok(CliCommand::SessionHost { state, socket, launch_id }) => {
@@ -428,6 +435,29 @@ async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path, all: bool) 
     let stays =
         if all { "its window, if it had one, stays" } else { "its window and its debug sessions, if it had any, stay" };
     print_result(common, &result, || format!("supervisor {pid} has exited; {stays}"))
+}
+
+async fn upgrade_supervisor(common: &GlobalArgs, workspace: &Path, now: bool) -> Result<()> {
+    let paths = SupervisorPaths::of_workspace(workspace)?;
+    let client = initialize_params(IfNotRunning::Skip);
+    let old = connect(&paths, &client, IfNotRunning::Skip).await?;
+    let replaced = old.as_ref().map(|old| (old.supervisor.pid, old.supervisor.version.clone()));
+    if let Some(old) = old {
+        old.call(SHUTDOWN, &serde_json::json!({"unlessBusy": !now}), mpsc::unbounded_channel().0).await?;
+        old.wait_for_exit().await;
+    }
+    let new = connect(&paths, &client, IfNotRunning::Start).await?.ok_or_else(|| Error::other("no supervisor"))?;
+    let (pid, version) = (new.supervisor.pid, &new.supervisor.version);
+    let result = serde_json::json!({
+        "pid": pid, "version": version,
+        "replaced": replaced.as_ref().map(|(pid, version)| serde_json::json!({"pid": pid, "version": version})),
+    });
+    print_result(common, &result, || match &replaced {
+        Some((old, was)) => escape_line(&format!(
+            "supervisor {pid}, version {version}, has replaced {old}, version {was}; window and debug sessions stay"
+        )),
+        None => escape_line(&format!("supervisor {pid}, version {version}, has started")),
+    })
 }
 
 fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {

@@ -178,12 +178,23 @@ async fn handle_request(
     let _count = CountGuard::new(&supervisor.requests);
     let outcome = match method.as_str() {
         SHUTDOWN => {
-            if read_single_params(params).get("all") == Some(&Value::Bool(true)) {
+            let params = read_single_params(params);
+            let is_set = |name: &str| params.get(name) == Some(&Value::Bool(true));
+            if is_set("all") || is_set("unlessBusy") {
                 supervisor.wait_until_settled(None).await;
+            }
+            if is_set("all") {
                 supervisor.hosted.end_all().await;
             }
-            supervisor.shutdown.notify_one();
-            Ok(Value::Null)
+            match supervisor.interrupted_by_exit().filter(|_| is_set("unlessBusy")) {
+                Some(why) => Err(Error::other("cannot end the supervisor now")
+                    .because(why)
+                    .hint("`tether upgrade --now` does it nevertheless")),
+                None => {
+                    supervisor.shutdown.notify_one();
+                    Ok(Value::Null)
+                }
+            }
         }
         method => {
             let params = read_single_params(params);

@@ -33,7 +33,7 @@ impl SupervisorContext {
     }
 
     /// What an exit would interrupt. A session that is attached to a listener is attached again by the next supervisor.
-    fn interrupted_by_exit(&self) -> Option<String> {
+    pub fn interrupted_by_exit(&self) -> Option<String> {
         let window = self.window.watch().borrow().clone();
         let is_recovered = window.search_done && self.sessions.watch_unrecovered().borrow().is_empty();
         if !is_recovered || window.phase.is_busy() || self.queue.is_busy() {
