@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use file_rotate::{ContentLimit, FileRotate, compression::Compression, suffix::AppendCount};
@@ -39,10 +39,15 @@ pub fn start_logging(file: &Path) {
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// Logs a panic and exits: a process that lost one task is worse than none, and the next one takes its place.
-pub fn exit_on_panic() {
-    std::panic::set_hook(Box::new(|panic| {
+/// Logs a panic and exits: a process that lost one task is worse than none, and the next one takes its place. The panic is written
+/// into `note`, too, for who asks why the process has ended.
+pub fn exit_on_panic(note: Option<PathBuf>) {
+    std::panic::set_hook(Box::new(move |panic| {
         tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
+        if let Some(note) = &note {
+            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(note);
+            let _ = file.map(|mut file| file.write_all(panic.to_string().as_bytes()));
+        }
         std::process::exit(101);
     }));
 }

@@ -72,6 +72,8 @@ pub struct HelloResult {
     pub pid: u32,
     /// What its session was started with, once it was.
     pub session: Option<HostedRequest>,
+    /// An editor is connected to it.
+    pub has_editor: bool,
 }
 
 /// What a session was started with, with the values of its environment.

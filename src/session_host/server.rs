@@ -5,7 +5,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ struct HostPlace<'a> {
 pub fn host_session(workspace: &Path, state: &Path, socket: &Path, launch_id: &str) -> Result<()> {
     let place = &HostPlace { workspace, state, socket, launch_id };
     log_file::start_logging(&place.state.join(log_file::NAME));
-    log_file::exit_on_panic();
+    log_file::exit_on_panic(Some(panic_note(socket)));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,6 +61,13 @@ pub fn host_session(workspace: &Path, state: &Path, socket: &Path, launch_id: &s
     // Does not wait for a read on a blocking thread.
     runtime.shutdown_background();
     outcome
+}
+
+/// Where a host that listens there writes why it has panicked.
+pub fn panic_note(socket: &Path) -> PathBuf {
+    let mut note = socket.as_os_str().to_owned();
+    note.push(".panic");
+    note.into()
 }
 
 /// Printed for the supervisor that started this process, which may have exited.
@@ -193,6 +200,7 @@ async fn serve_connection(state: Arc<HostState>, stream: UnixStream) {
         protocol: PROTOCOL,
         pid: std::process::id(),
         session: state.hosted(),
+        has_editor: *state.conversations.borrow() > 0,
     };
     let connection = Arc::new(HostConnection { state: Arc::clone(&state), peer: peer.clone(), told: Mutex::default() });
     connection.respond(&id, serde_json::to_value(hello).doing(|| "cannot answer".to_owned())).await;

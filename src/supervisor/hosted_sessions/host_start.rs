@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -21,11 +21,8 @@ pub async fn start_host(program: &Path, paths: &SupervisorPaths, launch_id: &str
     let doing = || "cannot start the process for the debug session".to_owned();
     let mut child = host_command(program, paths, launch_id, socket).spawn().doing(doing)?;
     let stdout = child.stdout.take().ok_or_else(|| Error::other(doing()).because("its stdout is not a pipe"))?;
-    let mut line = String::new();
-    let mut stdout = BufReader::new(stdout);
-    let startup = match timeout(START_TIMEOUT, stdout.read_line(&mut line)).await {
-        Ok(Ok(_)) => serde_json::from_str(&line).ok(),
-        Ok(Err(_)) => None,
+    let startup = match timeout(START_TIMEOUT, read_startup(stdout)).await {
+        Ok(startup) => startup,
         Err(_) => {
             let _ = child.start_kill();
             let error = Error::new(ErrorKind::TimedOut, doing());
@@ -40,6 +37,17 @@ pub async fn start_host(program: &Path, paths: &SupervisorPaths, launch_id: &str
             Err(error.hint("`tether logs` shows what it was doing"))
         }
     }
+}
+
+/// The first line of its output that says how it has started. `None`: it ends before.
+async fn read_startup(stdout: impl AsyncRead + Unpin) -> Option<HostStartup> {
+    let mut lines = BufReader::new(stdout).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if let Ok(startup) = serde_json::from_str(&line) {
+            return Some(startup);
+        }
+    }
+    None
 }
 
 fn host_command(program: &Path, paths: &SupervisorPaths, launch_id: &str, socket: &Path) -> Command {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
+use tether_base::bounded_file;
 use tether_base::clock::now_ms;
 use tether_base::error::{Error, Result};
 use tether_base::sync::lock;
@@ -37,9 +38,12 @@ use crate::session_host::protocol::{
     BreakpointsParams, EditorStart, HelloResult, HostedRequest, JOIN, JoinParams, SEND_BREAKPOINTS, START, StartParams,
     StartResult,
 };
+use crate::session_host::server::panic_note;
 use crate::supervisor::paths::SupervisorPaths;
 use crate::vocabulary::{DataAccess, RunState};
 
+/// More of a panic is not shown, in bytes.
+const MAX_PANIC_NOTE: u64 = 1000;
 /// How long the tasks after sessions may take, when all of them are ended at once.
 const AFTER_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an adapter may take to be sent breakpoints, over all its requests.
@@ -219,7 +223,15 @@ impl HostedSessions {
                 return false;
             }
         };
+        if hello.pid != record.pid {
+            warn!("{}: process {} listens in the place of its host", stored.id, hello.pid);
+            return false;
+        }
         let Some(HostedRequest { session_id, mut request, secrets, note }) = hello.session else {
+            if hello.has_editor {
+                // It has not started anything yet, and is told so when it tries.
+                return true;
+            }
             // Its supervisor has ended while it was being started, which was undone.
             end_host(&link).await;
             return false;
@@ -375,7 +387,9 @@ impl HostedSessions {
         };
         let stored = lock(&self.0.table).get(&session.id).map(|slot| slot.entry.entry.clone());
         if let Some(stored) = stored.filter(|_| !was_ended) {
-            let how = exit.map(|exit| format!(": {exit}")).unwrap_or_default();
+            let socket = stored.host.as_ref().map(|host| host.socket.clone()).unwrap_or_default();
+            let panic = take_panic_note(&socket);
+            let how = panic.or(exit).map(|how| format!(": {how}")).unwrap_or_default();
             let pid = session.host_pid;
             let reason =
                 format!("lost: its session host, process {pid}, has ended{how}; `tether logs` shows what it did");
@@ -388,6 +402,15 @@ impl HostedSessions {
         }
         sessions.report_change();
     }
+}
+
+/// What a host has written of its panic before it has ended.
+fn take_panic_note(socket: &Path) -> Option<String> {
+    let _ = std::fs::remove_file(socket);
+    let note = panic_note(socket);
+    let text = bounded_file::read_start(&note, MAX_PANIC_NOTE).ok()?;
+    let _ = std::fs::remove_file(note);
+    Some(format!("it panicked, {}", String::from_utf8_lossy(&text).replace('\n', " ")))
 }
 
 impl RemoteSessions for HostedSessions {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::adapter_features::debuggees::{self, Subject};
 use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, PYTHON, kill_supervisor, line, stop};
+use crate::lifecycle::panicking_host::PanickingHosts;
 use crate::support::scenario_sandbox::found;
 use crate::support::{Sandbox, eventually, is_alive, kill, run_command, wait_for_end};
 
@@ -26,8 +27,8 @@ fn launch(sandbox: &Sandbox, subject: &Subject) -> Value {
     sandbox.json(&launch)
 }
 
-/// Kills the supervisor at a stop, again and again: the same process at the same line, with its locals; the next continue
-/// stops again.
+/// Kills the supervisor at a stop, and replaces it, again and again: the same process at the same line, with its locals; the
+/// next continue stops again.
 fn a_stop_outlives_the_supervisor(adapter: &'static str) {
     let Some(subject) = debuggees::of(adapter) else { return };
     for _ in 0..kills().div_ceil(4) {
@@ -38,7 +39,10 @@ fn a_stop_outlives_the_supervisor(adapter: &'static str) {
         let pid = stopped["pid"].as_u64();
         // The loop calls the function five times.
         for number in 0..kills().min(4) {
-            kill_supervisor(&sandbox);
+            match number % 2 {
+                0 => kill_supervisor(&sandbox),
+                _ => assert_ne!(sandbox.json(&["upgrade"])["pid"], Value::Null),
+            }
             let value = sandbox.json(&["debug", "evaluate", "number"]);
             assert_eq!(
                 value["result"].as_str().map(|it| it.trim_end()),
@@ -148,6 +152,38 @@ fn a_host_that_ends_takes_its_own_session_only_and_the_reason_is_named() {
     // It can be launched again.
     let again = sandbox.json(&["debug", "launch", "--restart", first["sessionId"].as_str().unwrap(), "--wait", "60"]);
     assert_eq!(again["stopped"], true, "{again}");
+}
+
+#[test]
+fn a_host_that_panics_takes_its_own_session_only_and_the_panic_is_named() {
+    if found("node").is_none() {
+        return;
+    }
+    let sandbox = crate::support::node();
+    ["app.js", "other.js"].iter().for_each(|file| sandbox.write(file, JAVASCRIPT));
+    let hosts = PanickingHosts::start(&sandbox);
+    let window = sandbox.json(&["start"])["pid"].clone();
+    let launch = |file: &str| {
+        let at = stop(file, JAVASCRIPT);
+        sandbox.json(&["debug", "launch", file, "--adapter", "node", "--break", &at, "--wait", "60"])
+    };
+    let first = launch("app.js");
+    let [host] = PanickingHosts::running(&sandbox)[..] else { panic!("there is one host") };
+    let second = launch("other.js");
+    hosts.panic(host);
+    eventually("the panic is named", || {
+        let status = sandbox.json(&["debug", "status", first["sessionId"].as_str().unwrap()]);
+        let message = status["message"].as_str().unwrap_or_default().to_owned();
+        message
+            .contains("it panicked, ")
+            .then_some(())
+            .filter(|()| message.contains("the test has told this host to panic"))
+    });
+    let stopped = sandbox.json(&["debug", "wait", "10", "--session", second["sessionId"].as_str().unwrap()]);
+    assert_eq!((&stopped["stopped"], line(&stopped)), (&json!(true), line(&second)));
+    assert_eq!(sandbox.json(&["status"])["pid"], window, "the window is unharmed");
+    sandbox.json(&["debug", "stop", second["sessionId"].as_str().unwrap()]);
+    sandbox.json(&["stop"]);
 }
 
 #[test]

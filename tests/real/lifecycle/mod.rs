@@ -7,6 +7,7 @@ mod host_environment;
 mod killed_processes;
 mod lifecycle_scenarios;
 mod notifications;
+pub mod panicking_host;
 pub mod panicking_supervisor;
 mod process_exits;
 mod random_kills;
