@@ -38,9 +38,9 @@ pub(super) fn release_users(supervisor: &SupervisorContext) {
 pub(super) async fn recover_tasks(supervisor: Arc<SupervisorContext>) {
     let background = &supervisor.queue.background;
     supervisor.sessions.wait_until_recovered(None).await;
-    for session in supervisor.hosted.list_sessions().iter().filter(|it| !it.facts().is_ended) {
+    for session in supervisor.hosted.list_sessions().iter().filter(|it| !it.is_ended()) {
         // Of several programs the last one: which of them used a task is not known any more.
-        let last = session.facts().ended_programs.len().saturating_sub(1);
+        let last = session.read_facts(|facts| facts.ended_programs.len()).saturating_sub(1);
         keep_until_end(&supervisor, session, last, background.recovered_tasks(&session.id));
     }
     let mut window = supervisor.window.watch();

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::session_host::facts::SessionFacts;
 use crate::session_host::protocol::{
     BREAKPOINTS_CHANGED, EditorStart, FACTS, FactsReport, HELLO, HelloParams, HelloResult, HostResult, OPEN_SESSION,
     PROTOCOL,
@@ -110,6 +111,11 @@ impl HostLink {
             return Err(error.hint(format!("`kill {}` ends it, and its program", hello.pid)));
         }
         Ok((link, hello))
+    }
+
+    /// Reads the facts as they were reported last.
+    pub fn read_facts<T>(&self, read: impl FnOnce(&SessionFacts) -> T) -> T {
+        read(&self.facts.borrow().facts)
     }
 
     /// The facts as they were reported last.

@@ -36,9 +36,14 @@ pub struct HostedSession {
 }
 
 impl HostedSession {
-    /// As they were reported last.
-    pub fn facts(&self) -> SessionFacts {
-        self.link.watch_facts().borrow().facts.clone()
+    /// Reads the facts as they were reported last.
+    pub fn read_facts<T>(&self, read: impl FnOnce(&SessionFacts) -> T) -> T {
+        self.link.read_facts(read)
+    }
+
+    /// Whether all its targets have ended.
+    pub fn is_ended(&self) -> bool {
+        self.read_facts(|facts| facts.is_ended)
     }
 
     /// Receives each change.

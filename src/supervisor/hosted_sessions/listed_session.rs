@@ -36,21 +36,21 @@ impl SessionEntry for ListedSession {
     fn run_state(&self) -> RunState {
         match self {
             ListedSession::Here(managed) => managed.run_state(),
-            ListedSession::Hosted(hosted) => hosted.facts().status.state,
+            ListedSession::Hosted(hosted) => hosted.read_facts(|facts| facts.status.state),
         }
     }
 
     fn is_ended(&self) -> bool {
         match self {
             ListedSession::Here(managed) => managed.is_ended(),
-            ListedSession::Hosted(hosted) => hosted.facts().is_ended,
+            ListedSession::Hosted(hosted) => hosted.is_ended(),
         }
     }
 
     fn ended_at(&self) -> Option<u64> {
         match self {
             ListedSession::Here(managed) => managed.ended_at(),
-            ListedSession::Hosted(hosted) => hosted.facts().status.ended_at,
+            ListedSession::Hosted(hosted) => hosted.read_facts(|facts| facts.status.ended_at),
         }
     }
 }
@@ -68,7 +68,7 @@ impl ListedSession {
     pub fn known_status(&self) -> DebugSessionStatus {
         match self {
             ListedSession::Here(managed) => known_status(managed),
-            ListedSession::Hosted(hosted) => hosted.facts().status,
+            ListedSession::Hosted(hosted) => hosted.read_facts(|facts| facts.status.clone()),
         }
     }
 
@@ -76,7 +76,7 @@ impl ListedSession {
     pub fn is_following(&self) -> bool {
         match self {
             ListedSession::Here(managed) => managed.is_following(),
-            ListedSession::Hosted(hosted) => hosted.facts().is_following,
+            ListedSession::Hosted(hosted) => hosted.read_facts(|facts| facts.is_following),
         }
     }
 
@@ -92,7 +92,7 @@ impl ListedSession {
     pub fn is_reconnecting(&self) -> bool {
         match self {
             ListedSession::Here(managed) => managed.is_reconnecting(),
-            ListedSession::Hosted(hosted) => hosted.facts().is_reconnecting,
+            ListedSession::Hosted(hosted) => hosted.read_facts(|facts| facts.is_reconnecting),
         }
     }
 

@@ -135,8 +135,8 @@ impl HostedSessions {
     /// All sessions that are readable.
     pub fn list_sessions(&self) -> Vec<Arc<HostedSession>> {
         let all: Vec<Arc<HostedSession>> = lock(&self.0.table).values().map(|it| Arc::clone(&it.session)).collect();
-        let may_expire = all.iter().map(|it| (it, it.facts())).filter(|(_, facts)| !facts.is_following);
-        let ended = may_expire.filter_map(|(it, facts)| Some((facts.status.ended_at?, it.id.as_str()))).collect();
+        let ended_at = |facts: &SessionFacts| facts.status.ended_at.filter(|_| !facts.is_following);
+        let ended = all.iter().filter_map(|it| Some((it.read_facts(ended_at)?, it.id.as_str()))).collect();
         let expired = expired_sessions(ended, now_ms());
         let (expired, kept): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|it| expired.contains(&it.id));
         for session in expired {
@@ -148,7 +148,7 @@ impl HostedSessions {
 
     /// Those of them that have not ended.
     pub fn active_sessions(&self) -> Vec<Arc<HostedSession>> {
-        self.list_sessions().into_iter().filter(|it| !it.facts().is_ended).collect()
+        self.list_sessions().into_iter().filter(|it| !it.is_ended()).collect()
     }
 
     async fn open_host(&self) -> Result<EmptyHost> {
@@ -248,8 +248,8 @@ impl HostedSessions {
 
     /// Leaves the sessions to the next supervisor; the hosts of those that have ended are ended.
     pub async fn leave_all(&self) {
-        let is_over = |facts: SessionFacts| facts.is_ended && !facts.is_following && !facts.is_reconnecting;
-        let (ended, active): (Vec<_>, Vec<_>) = self.list_sessions().into_iter().partition(|it| is_over(it.facts()));
+        let is_over = |facts: &SessionFacts| facts.is_ended && !facts.is_following && !facts.is_reconnecting;
+        let (ended, active): (Vec<_>, Vec<_>) = self.list_sessions().into_iter().partition(|it| it.read_facts(is_over));
         {
             // At once: afterwards, the stored sessions are not changed any more.
             let mut table = lock(&self.0.table);
@@ -359,8 +359,8 @@ impl HostedSessions {
         let (sessions, mut facts) = (&self.0.sessions, session.watch_facts());
         let mut is_end_recorded = false;
         loop {
-            let now = session.facts();
-            if !is_end_recorded && now.is_ended && !now.is_reconnecting && !now.is_following {
+            let is_over = |now: &SessionFacts| now.is_ended && !now.is_reconnecting && !now.is_following;
+            if !is_end_recorded && session.read_facts(is_over) {
                 is_end_recorded = true;
                 self.record_end(&session).await;
             }
@@ -444,7 +444,7 @@ impl RemoteSessions for HostedSessions {
     fn watch_data<'a>(&'a self, expression: &'a str, access: DataAccess) -> BoxFuture<'a, Option<Result<u32>>> {
         async move {
             let active = self.active_sessions();
-            let is_stopped = |it: &&Arc<HostedSession>| it.facts().status.state == RunState::Stopped;
+            let is_stopped = |it: &&Arc<HostedSession>| it.read_facts(|facts| facts.status.state == RunState::Stopped);
             let here = self.0.sessions.active_sessions();
             let session = match active.iter().find(is_stopped) {
                 Some(stopped) => stopped,
