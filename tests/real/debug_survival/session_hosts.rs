@@ -111,6 +111,36 @@ fn a_wait_goes_on_over_a_killed_supervisor_and_is_answered_with_the_stop_that_co
 }
 
 #[test]
+fn a_session_of_several_programs_outlives_the_supervisor() {
+    if found("debugpy").is_none() || found("node").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.py", PYTHON), ("app.js", JAVASCRIPT)]);
+    for (file, text) in [("app.py", PYTHON), ("app.js", JAVASCRIPT)] {
+        sandbox.json(&["break", "set", &stop(file, text)]);
+    }
+    let launched = sandbox.json(&["debug", "launch", "--programs", "app.py", "app.js"]);
+    let session = launched["sessionId"].as_str().unwrap();
+    let stopped_targets = || {
+        let status = sandbox.json(&["debug", "status", session]);
+        let targets = status["targets"].as_array().unwrap().clone();
+        let pids: Vec<Value> =
+            targets.iter().filter(|it| it["state"] == "STOPPED").map(|it| it["pid"].clone()).collect();
+        (pids.len() == 2).then_some(pids)
+    };
+    let before = eventually("both are stopped", stopped_targets);
+    for _ in 0..kills() {
+        kill_supervisor(&sandbox);
+        assert_eq!(stopped_targets(), Some(before.clone()));
+        sandbox.json(&["debug", "continue", "--wait", "60"]);
+        assert_eq!(eventually("both stop again", stopped_targets), before);
+    }
+    sandbox.json(&["debug", "stop", session]);
+    assert!(before.iter().all(|pid| !is_alive(pid.as_u64().unwrap() as u32)));
+    assert_eq!(sandbox.others(), []);
+}
+
+#[test]
 fn what_may_have_had_an_effect_is_not_repeated() {
     if found("debugpy").is_none() {
         return;

@@ -132,9 +132,9 @@ impl HostEditor {
     /// Ends VS Code and everything in the opened folder. What of tether is left then fails the test.
     pub async fn close(self) {
         assert!(self.agent.leave().await.success());
-        for word in ["stop", "shutdown"] {
+        for words in [&["stop"][..], &["shutdown", "--all"]] {
             let workspace = self.folder.to_str().unwrap();
-            run_command(self.sandbox.command(["--workspace", workspace, word]));
+            run_command(self.sandbox.command([&["--workspace", workspace], words].concat()));
         }
         self.sandbox.tether(&["stop"]).ok();
         let mut server = self.server;
