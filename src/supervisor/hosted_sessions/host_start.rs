@@ -52,6 +52,10 @@ async fn read_startup(stdout: impl AsyncRead + Unpin) -> Option<HostStartup> {
 
 fn host_command(program: &Path, paths: &SupervisorPaths, launch_id: &str, socket: &Path) -> Command {
     let mut command = std::process::Command::new(program);
+    // As it is listed: not by the link through which it may be found.
+    if let Ok(own) = tether_process::find_own_program() {
+        command.arg0(own);
+    }
     command.arg("session-host").arg("--workspace").arg(&paths.workspace);
     command.arg("--state").arg(&paths.state).arg("--socket").arg(socket).arg("--launch-id").arg(launch_id);
     // Does not keep a deleted workspace or an unmounted disk in use.
