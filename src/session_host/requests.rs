@@ -1,7 +1,6 @@
 //! What a supervisor requests of a session host, and the state that the requests share.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde::Serialize;
@@ -11,7 +10,6 @@ use tether_base::error::{Error, ErrorContext, ErrorData, Result};
 use tether_base::sync::{TaskSender, lock};
 use tether_wire::rpc::{CallError, RpcPeer};
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::context::SessionContext;
@@ -20,15 +18,12 @@ use super::facts::SessionFacts;
 use super::loopback_listener::{LoopbackListener, OpenedPort};
 use super::operations::reattached::report_reattached;
 use super::operations::run_operation;
-use super::operations::stop_report::{StopWait, stop_location, unbound_notes, wait_and_report};
-use super::operations::wait_limit::WaitLimit;
+use super::operations::stop_report::{report_start, stop_location};
 use super::protocol::{
     BreakpointsParams, DISCONNECT, EXIT, EditorStart, FINISH_START, FactsReport, FinishParams, FurtherParams,
     HostedRequest, JOIN, JoinParams, OPEN_SESSION, REATTACH, REPORT, REPORT_REATTACHED, ReattachParams,
-    ReattachedParams, ReportParams, SEND_BREAKPOINTS, START, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartParams,
-    StartResult,
+    ReattachedParams, SEND_BREAKPOINTS, START, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartParams, StartResult,
 };
-use crate::api::debug::results::StopReport;
 use crate::debug::join::{SessionChoice, SessionStart};
 use crate::debug::{self, ManagedSession, SessionBindings, SessionRegistry};
 
@@ -112,7 +107,10 @@ impl HostState {
             START => to_value(method, &self.start(read(method, params)?).await?),
             START_FURTHER => to_value(method, &self.start_further(read(method, params)?).await?),
             FINISH_START => to_value(method, &self.finish_start(&read(method, params)?)?),
-            REPORT => to_value(method, &self.report(read(method, params)?).await?),
+            REPORT => {
+                let managed = self.find_session()?;
+                to_value(method, &report_start(&self.context, &managed, &read(method, params)?).await?)
+            }
             SEND_BREAKPOINTS => to_value(method, &self.send_breakpoints(read(method, params)?).await),
             SWAP_CODE => {
                 let managed = self.find_session()?;
@@ -176,20 +174,6 @@ impl HostState {
         }
         first.session.set_awaits_programs(false);
         Ok(())
-    }
-
-    async fn report(&self, ReportParams { wait, budget, reports_unbound }: ReportParams) -> Result<StopReport> {
-        let managed = self.find_session()?;
-        let limit = WaitLimit::start(wait);
-        let mut notes = Vec::new();
-        if reports_unbound {
-            let bound = managed.session.wait_until_bound();
-            let _ = timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
-            notes = unbound_notes(&self.context.sessions, &managed);
-        }
-        let mut report = wait_and_report(&self.context, &managed, StopWait::begin(&managed, limit, budget)).await?;
-        report.notes.extend(notes);
-        Ok(report)
     }
 
     async fn send_breakpoints(&self, params: BreakpointsParams) -> SessionBindings {
@@ -260,7 +244,11 @@ impl HostState {
                 return Err(error.hint("name it in `debugger/join`, whose port is its own; `tether dap` does that"));
             }
         };
-        let gone = || Error::other("cannot start a debug session").because("the supervisor has exited");
+        let gone = || {
+            Error::other("cannot start a debug session")
+                .because("the supervisor has exited")
+                .hint("start it again: a new supervisor is started")
+        };
         let supervisor = lock(&self.supervisor).clone().ok_or_else(gone)?;
         let start = to_value(OPEN_SESSION, &start)?;
         let opened = supervisor.call(OPEN_SESSION, &start).await.map_err(|error| match error {

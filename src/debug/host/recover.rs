@@ -7,7 +7,8 @@
 //!                                  ├─ it listens ──▶ reattached: same id, same breakpoints ─┐ fails
 //!                                  └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
 //! ```
-//! It makes no difference whether the supervisor was killed or stopped. A session that was stopped is not recovered. Does not depend on windows: the caller resolves
+//! It makes no difference whether the supervisor was killed or stopped. A session that was stopped is not recovered. Does not
+//! depend on windows: the caller resolves
 //! what a session that follows one is to be attached to now.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -20,6 +20,7 @@ use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec};
 use crate::debug::inspect::{self, FailedCondition, ScopedId};
 use crate::debug::{ManagedSession, SessionRegistry, ThreadStop, WaitOutcome};
 use crate::session_host::context::SessionContext;
+use crate::session_host::protocol::ReportParams;
 use crate::vocabulary::RunState;
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
@@ -221,8 +222,27 @@ fn condition_notes(managed: &ManagedSession, stop: Option<&ThreadStop>) -> Vec<S
     inspect::failed_conditions(&managed.session, stop).into_iter().map(note).collect()
 }
 
+/// Waits for a stop after a start, if there is a wait, and reports the state; with `reports_unbound` also which breakpoints are not
+/// bound.
+pub async fn report_start(
+    context: &SessionContext,
+    managed: &ManagedSession,
+    &ReportParams { wait, budget, reports_unbound }: &ReportParams,
+) -> Result<StopReport> {
+    let limit = WaitLimit::start(wait);
+    let mut notes = Vec::new();
+    if reports_unbound {
+        let bound = managed.session.wait_until_bound();
+        let _ = timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
+        notes = unbound_notes(&context.sessions, managed);
+    }
+    let mut report = wait_and_report(context, managed, StopWait::begin(managed, limit, budget)).await?;
+    report.notes.extend(notes);
+    Ok(report)
+}
+
 /// Which line breakpoints no script of a program has that was attached to, and is running.
-pub fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
+fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
     let list = sessions.current_breakpoints();
     let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
         (

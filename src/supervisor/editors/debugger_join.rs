@@ -9,10 +9,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tether_base::error::Result;
 
+use crate::debug::join::SessionChoice;
 use crate::session_host::editor_join::serve_joined_editor;
 use crate::session_host::loopback_listener::{LoopbackListener, OpenedPort};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::handlers::debug::editor_session::{choose_by_editor, choose_session, find_active_session};
+use crate::supervisor::handlers::debug::editor_session::{choose_by_editor, find_active_session};
 use crate::supervisor::hosted_sessions::ListedSession;
 
 /// The parameters; those that are not known are ignored, as with `debugger/start`.
@@ -35,7 +36,7 @@ pub async fn join_debugger(supervisor: &Arc<SupervisorContext>, params: &Debugge
         match find_active_session(supervisor, params.session_id.as_deref()).await? {
             ListedSession::Hosted(hosted) => return hosted.open_editor_port().await,
             ListedSession::Here(_) if params.hosted_only => return Ok(OpenedPort::default()),
-            ListedSession::Here(managed) => choose_session(managed),
+            ListedSession::Here(managed) => SessionChoice::Session(managed),
         }
     } else {
         choose_by_editor(supervisor)

@@ -76,7 +76,7 @@ impl HostParts {
 
 /// Has a host end its session and exit, and waits until it has closed the connection.
 pub(super) async fn end_host(link: &HostLink) {
-    let _ = link.call(EXIT, &Value::Null, None).await;
+    let _ = link.call(EXIT, &Value::Null).await;
     link.wait_closed().await;
 }
 

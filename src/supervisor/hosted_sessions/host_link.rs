@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
-use tether_wire::rpc::{CallError, ProgressSender, RpcError, RpcPeer, RpcRequest, open_connection, serve_requests};
+use tether_wire::rpc::{CallError, RpcError, RpcPeer, RpcRequest, open_connection, serve_requests};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -53,8 +53,8 @@ fn take_over(known: &watch::Sender<FactsReport>, report: FactsReport) {
 
 impl HostLink {
     /// Connects to a host of our own user. `breakpoints_changed` is called when it has changed the stored breakpoints,
-    /// `open_session` when its editor says what it debugs. Errors: nobody listens there, somebody else does, it does not answer, it is of a version that
-    /// this program does not understand.
+    /// `open_session` when its editor says what it debugs. Errors: nobody listens there, or somebody else does; it does not
+    /// answer; this program does not understand its version.
     pub async fn connect(
         socket: &Path,
         breakpoints_changed: impl Fn() + Send + Sync + 'static,
@@ -126,13 +126,13 @@ impl HostLink {
     /// Sends a request. Errors: those of the host, or it has ended.
     pub async fn request<R: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<R> {
         let params = serde_json::to_value(params).doing(|| format!("cannot send {method}"))?;
-        let result = self.call(method, &params, None).await?;
+        let result = self.call(method, &params).await?;
         R::deserialize(result).doing(|| format!("cannot read the result of {method}"))
     }
 
     /// As [`HostLink::request`], with parameters and result as they are.
-    pub async fn call(&self, method: &str, params: &Value, progress: ProgressSender) -> Result<Value> {
-        match self.peer.call_with_progress(method, params, progress).await {
+    pub async fn call(&self, method: &str, params: &Value) -> Result<Value> {
+        match self.peer.call(method, params).await {
             Ok(result) => {
                 let HostResult { changed, result } =
                     HostResult::deserialize(result).doing(|| format!("cannot read the result of {method}"))?;

@@ -26,7 +26,8 @@ pub async fn start_host(program: &Path, paths: &SupervisorPaths, launch_id: &str
         Err(_) => {
             let _ = child.start_kill();
             let error = Error::new(ErrorKind::TimedOut, doing());
-            return Err(error.because(format!("it did not listen within {START_TIMEOUT:?}")));
+            let error = error.because(format!("it did not listen within {START_TIMEOUT:?}"));
+            return Err(error.hint("`tether logs` shows what it was doing"));
         }
     };
     match startup {

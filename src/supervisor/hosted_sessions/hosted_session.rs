@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tether_base::error::{ErrorData, Result};
-use tether_wire::rpc::ProgressSender;
 use tokio::sync::watch;
 
 use super::host_link::HostLink;
@@ -52,14 +51,14 @@ impl HostedSession {
     }
 
     /// Carries out an operation in the host. Its parameters name the session.
-    pub async fn call(&self, method: &str, params: &Value, progress: ProgressSender) -> Result<Value> {
+    pub async fn call(&self, method: &str, params: &Value) -> Result<Value> {
         let mut params = params.clone();
         if let Some(fields) = params.as_object_mut() {
             fields.insert("sessionId".to_owned(), Value::String(self.id.clone()));
         } else if params.is_null() {
             params = json!({"sessionId": self.id});
         }
-        self.link.call(method, &params, progress).await
+        self.link.call(method, &params).await
     }
 
     /// Its whole status.

@@ -104,14 +104,6 @@ impl ListedSession {
         }
     }
 
-    /// Ends it, before it is started anew.
-    pub async fn end(&self, sessions: &SessionRegistry) {
-        match self {
-            ListedSession::Here(managed) => drop(managed.stop(None).await),
-            ListedSession::Hosted(_) => drop(self.stop(sessions, None).await),
-        }
-    }
-
     /// Ends it at its user's request. Errors: its debugger cannot let go of a program that it has launched.
     pub async fn stop(&self, sessions: &SessionRegistry, detach: Option<bool>) -> Result<SessionEndReport> {
         match self {

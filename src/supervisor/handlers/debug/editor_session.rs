@@ -19,7 +19,6 @@ use crate::session_host::params::read_params;
 use crate::session_host::protocol::EditorStart;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::hosted_sessions::{EmptyHost, ListedSession};
-
 use crate::window::Caller;
 
 /// What editors put into every request of their own, and is no parameter of an operation. What begins with `__` is theirs, too.
@@ -35,11 +34,6 @@ const EDITOR_FIELDS: [&str; 9] = [
     "suppressMultipleSessionWarning",
 ];
 const SESSION_FIELD: &str = "sessionId";
-
-/// This session, whatever the editor says.
-pub fn choose_session(managed: ManagedSession) -> SessionChoice {
-    SessionChoice::Session(managed)
-}
 
 /// The session that the editor itself names or starts.
 pub fn choose_by_editor(context: &Arc<SupervisorContext>) -> SessionChoice {
@@ -70,7 +64,11 @@ pub fn start_for_editors(context: &Arc<SupervisorContext>) {
     context.hosted.start_for_editors(Box::new(move |host, start| {
         let context = weak.upgrade();
         async move {
-            let ending = || Error::other("cannot start a debug session").because("its supervisor is ending");
+            let ending = || {
+                Error::other("cannot start a debug session")
+                    .because("its supervisor is ending")
+                    .hint("start it again: a new supervisor is started")
+            };
             open_in_host(&*context.ok_or_else(ending)?, host, start).await
         }
         .boxed()

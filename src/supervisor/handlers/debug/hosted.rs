@@ -11,6 +11,7 @@ use crate::api::debug::results::StopReport;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugStatusParams, DebugStopParams, WaitForStopParams};
 use crate::debug::SessionEntry;
 use crate::session_host::operations::is_session_operation;
+use crate::session_host::operations::stop_report::{StopWait, wait_and_report};
 use crate::session_host::operations::wait_limit::WaitLimit;
 use crate::session_host::params::read_params;
 use crate::supervisor::context::SupervisorContext;
@@ -46,7 +47,7 @@ pub async fn call_in_host(context: &SupervisorContext, call: &OperationCall<'_>)
                 // A session that its user stops no longer follows the window.
                 context.followers.remove(&hosted.id);
             }
-            Some(hosted.call(call.method, &call.params, None).await)
+            Some(hosted.call(call.method, &call.params).await)
         }
         Ok(ListedSession::Here(_)) => None,
         Err(error) => Some(Err(error)),
@@ -58,7 +59,7 @@ async fn source_of_any(context: &SupervisorContext, call: &OperationCall<'_>) ->
     let (mut plain, mut failure) = (None, None);
     for session in context.active_sessions() {
         let ListedSession::Hosted(hosted) = session else { continue };
-        match hosted.call(call.method, &call.params, None).await {
+        match hosted.call(call.method, &call.params).await {
             Ok(excerpt) if excerpt.get("note").is_some() => return Some(Ok(excerpt)),
             Ok(excerpt) => drop(plain.get_or_insert(excerpt)),
             Err(error) => drop(failure.get_or_insert(error)),
@@ -114,7 +115,6 @@ async fn report_stop(
     params: &WaitForStopParams,
     limit: WaitLimit,
 ) -> Result<StopReport> {
-    use crate::session_host::operations::stop_report::{StopWait, wait_and_report};
     match session {
         ListedSession::Here(managed) => {
             wait_and_report(&context.here, managed, StopWait::begin(managed, limit, params.budget)).await
@@ -124,7 +124,7 @@ async fn report_stop(
             let mut asked = Map::new();
             asked.insert("timeout".to_owned(), left.into());
             asked.extend(params.budget.map(|budget| ("budget".to_owned(), budget.into())));
-            let report = hosted.call(WaitForStopParams::METHOD, &Value::Object(asked), None).await?;
+            let report = hosted.call(WaitForStopParams::METHOD, &Value::Object(asked)).await?;
             serde_json::from_value(report)
                 .map_err(|cause| Error::other("cannot read the report of a stop").because(cause))
         }

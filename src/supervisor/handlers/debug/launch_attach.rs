@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tether_base::error::{Error, Result};
 
@@ -18,7 +17,7 @@ use crate::debug::breakpoints::LinePosition;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest};
 use crate::session_host::operations::convert;
-use crate::session_host::operations::stop_report::{StopWait, unbound_notes, wait_and_report};
+use crate::session_host::operations::stop_report::report_start;
 use crate::session_host::operations::wait_limit::WaitLimit;
 use crate::session_host::protocol::ReportParams;
 use crate::supervisor::context::SupervisorContext;
@@ -234,7 +233,8 @@ async fn plan_restart(
     let launch = override_launch(launch, it);
     // Planned before the stop: a session that cannot be restarted keeps running.
     let (launch, plan) = Box::pin(plan_launch(supervisor, launch, caller)).await?;
-    before.end(&supervisor.sessions).await;
+    // One whose host has ended meanwhile needs no end.
+    let _ = before.stop(&supervisor.sessions, None).await;
     Ok((launch, plan))
 }
 
@@ -363,20 +363,10 @@ async fn launch_report(
     reports_unbound: bool,
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
+    let params = ReportParams { wait, budget, reports_unbound };
     let mut stopped = match &first {
-        ListedSession::Here(managed) => {
-            let limit = WaitLimit::start(wait);
-            let mut unbound = Vec::new();
-            if reports_unbound {
-                let bound = managed.session.wait_until_bound();
-                let _ = tokio::time::timeout(limit.time_with_grace().unwrap_or(Duration::MAX), bound).await;
-                unbound = unbound_notes(&context.sessions, managed);
-            }
-            let mut report = wait_and_report(&context.here, managed, StopWait::begin(managed, limit, budget)).await?;
-            report.notes.extend(unbound);
-            report
-        }
-        ListedSession::Hosted(hosted) => hosted.report(&ReportParams { wait, budget, reports_unbound }).await?,
+        ListedSession::Here(managed) => report_start(&context.here, managed, &params).await?,
+        ListedSession::Hosted(hosted) => hosted.report(&params).await?,
     };
     stopped.notes.extend(first.note().into_iter().chain(notes));
     let mut set = context.sessions.list_breakpoints().await;
