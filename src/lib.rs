@@ -15,6 +15,7 @@
 //! | [`adapters`] | the table of debug adapters: how each is found, started and connected to |
 //! | [`config`] | `devtools.toml`, launch.json, tasks.json, package.json, and the user's consent |
 //! | [`tasks`] | the steps of a build, the tasks around a session, servers that run on |
+//! | [`timeline`] | what has happened in the workspace, in a file that all its processes share |
 //! | [`vocabulary`] | words that several of them share: why a thread stopped, what a session does |
 //! | [`workspace`] | `.devtools`, and which programs of the workspace may run |
 //!
@@ -40,6 +41,7 @@ pub mod frontends;
 pub mod session_host;
 pub mod supervisor;
 pub mod tasks;
+pub mod timeline;
 pub mod vocabulary;
 pub mod window;
 pub mod workspace;

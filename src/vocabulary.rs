@@ -5,6 +5,7 @@
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What a session is doing: of its targets' states the greatest, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,31 @@ pub enum RefreshRung {
     Relaunch,
 }
 
+/// Something that has happened in the workspace, as the timeline records it.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineEvent {
+    /// Its number in the timeline of the workspace, which rises.
+    pub number: u64,
+    /// When it happened, or ended, in epoch ms.
+    pub at: u64,
+    /// What kind of thing.
+    pub kind: TimelineKind,
+    /// The debug session that it is of.
+    pub session_id: Option<String>,
+    /// What has happened, and why, in one line.
+    pub text: String,
+    /// Where: `app.py:12`.
+    pub place: Option<String>,
+    /// Who has done it: a front end, or a joined editor.
+    pub by: Option<String>,
+    /// How long it took.
+    pub took_ms: Option<u64>,
+    /// Whether it failed; absent where it cannot.
+    pub failed: Option<bool>,
+}
+
 // No docs on the variants of those below: they would turn the short `enum` of the tools' schemas into a long `oneOf`.
 
 /// The accesses at which a data breakpoint stops.
@@ -91,4 +117,25 @@ pub enum MouseButton {
     Left,
     Middle,
     Right,
+}
+
+/// What kind of thing a timeline event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+#[value(rename_all = "camelCase")]
+pub enum TimelineKind {
+    SupervisorStarted,
+    SupervisorEnded,
+    Edited,
+    Built,
+    WindowLaunched,
+    WindowFound,
+    WindowRefreshed,
+    WindowEnded,
+    ConsoleError,
+    SessionStarted,
+    Stopped,
+    Resumed,
+    SessionEnded,
+    Called,
 }

@@ -3,11 +3,12 @@ import { test } from "node:test";
 import type { CloseWatchInput } from "../src/host/closeWatch";
 import { HostState } from "../src/host/hostState";
 import { EMPTY_OVERVIEW, withLink, withSession, withWindow } from "../src/host/overview";
-import type { DebugSessionStatus, WindowStatus } from "../src/rpc/protocol";
+import type { DebugSessionStatus, TimelineEvent, WindowStatus } from "../src/rpc/protocol";
 import { openTo, scriptedPeer, until } from "./scriptedPeer";
 
 const status = (fields: Partial<WindowStatus> = {}): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, changes: [], sessions: [], launchId: "a", ...fields });
 const session = (fields: Partial<DebugSessionStatus> = {}): DebugSessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1, connected: true, stale: false, runningThreads: [], suspendedThreads: [], targets: [], ...fields });
+const EVENTS: TimelineEvent[] = [{ number: 1, at: 5, kind: "edited", text: "x was modified" }];
 const CONNECTED = { kind: "connected", version: "0.1.0", pid: 7 } as const;
 
 function hostState() {
@@ -60,12 +61,18 @@ test("a connection is followed: window, sessions with the place of their stops, 
     "window/status": () => status(),
     "debug/status": (params) => ((params as { sessionId?: string }).sessionId ? session({ state: "STOPPED", stopReason }) : { sessions: [session()] }),
     "breakpoint/list": () => ({ breakpoints, exceptions: {} }),
+    "timeline/read": (params) => ({ events: EVENTS.filter((it) => it.number > ((params as { since?: number }).since ?? 0)), cursor: 2 }),
   });
   const connection = await openTo(peer);
   state.setLink(CONNECTED);
   await state.follow(connection);
   assert.deepEqual([state.overview.window?.state, state.overview.sessions[0]?.state], ["ready", "RUNNING"]);
   assert.deepEqual(inputs, [{ kind: "opened", id: "launch a" }]);
+  assert.deepEqual(state.timeline.entries.map((it) => it.name), ["x was modified"]);
+
+  EVENTS.push({ number: 2, at: 6, kind: "edited", text: "y was modified" });
+  await peer.rpc.sendNotification("timeline/didChange");
+  await until("the new event is there", () => state.timeline.entries.length === 2);
 
   breakpoints = [{ breakpointId: 1, state: "verified", file: "/w/app.py", line: 3 }];
   await peer.rpc.sendNotification("debug/didChangeState", session({ state: "STOPPED", stopReason: { type: "BREAKPOINT_HIT" } }));
@@ -75,6 +82,8 @@ test("a connection is followed: window, sessions with the place of their stops, 
   await peer.rpc.sendNotification("window/didChangeState", status({ state: "exited" }));
   await until("the close is seen", () => inputs.length === 2);
   assert.deepEqual(inputs[1], { kind: "closed", id: "launch a" });
+  state.setLink({ kind: "idle" });
+  assert.deepEqual(state.timeline.entries, [], "another folder may be next");
   connection.dispose();
   state.dispose();
 });
@@ -82,7 +91,7 @@ test("a connection is followed: window, sessions with the place of their stops, 
 /** A state that follows a scripted supervisor, whose window has this status at first. */
 async function followed(first: WindowStatus, known = hostState()) {
   const answers = { status: () => Promise.resolve(first) };
-  const peer = scriptedPeer({ "window/status": () => answers.status(), "debug/status": () => ({ sessions: [] }), "breakpoint/list": () => ({ breakpoints: [] }) });
+  const peer = scriptedPeer({ "window/status": () => answers.status(), "debug/status": () => ({ sessions: [] }), "breakpoint/list": () => ({ breakpoints: [] }), "timeline/read": () => ({ events: [], cursor: 0 }) });
   const connection = await openTo(peer);
   known.state.setLink(CONNECTED);
   await known.state.follow(connection);

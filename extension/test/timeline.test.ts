@@ -1,134 +1,84 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DebugSessionStatus, WindowStatus } from "../src/rpc/protocol";
+import type { TimelineEvent } from "../src/rpc/protocol";
 import { toChromeTrace } from "../src/timeline/chromeTrace";
 import { MAX_SPAN_MS, clockText, durationText, fitScale, panScale, ticksOf, toTime, toX, zoomScale } from "../src/timeline/timeScale";
-import { BUILD_LANE, EDIT_LANE, EMPTY_TIMELINE, LINK_LANE, MAX_ENTRIES, WINDOW_LANE, recordLink, recordSession, recordWindow, type Timeline } from "../src/timeline/timeline";
+import { BUILD_LANE, EDIT_LANE, EMPTY_TIMELINE, MAX_ENTRIES, SUPERVISOR_LANE, WINDOW_LANE, addEvents, type Timeline } from "../src/timeline/timeline";
 
-const status = (fields: Partial<WindowStatus>): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, changes: [], sessions: [], ...fields });
-const session = (fields: Partial<DebugSessionStatus>): DebugSessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1_000, connected: true, stale: false, runningThreads: [], suspendedThreads: [], targets: [], ...fields });
+/** Events with their numbers. */
+const events = (...all: Omit<TimelineEvent, "number">[]): TimelineEvent[] => all.map((event, at) => ({ number: at + 1, ...event }));
 
 /** Each entry of a lane as `name start-end`; `…` goes on. */
 const lane = (timeline: Timeline, name: string) =>
   timeline.entries.filter((it) => it.lane === name).map((it) => `${it.name} ${it.start}${it.end === it.start ? "" : `-${it.end ?? "…"}`}`);
 
-/** An edit, a build and a relaunch, as the supervisor reports them. */
-function relaunchedOnce(): Timeline {
-  const first = status({ launchId: "a", startedAt: 1_000, pid: 5, cdpPort: 9, lastBuild: { ok: true, endedAt: 900, durationMs: 400, tail: "" } });
-  const changes = [{ path: "src/a.ts", kind: "modified" as const, modifiedAt: 5_000 }];
-  let timeline = recordWindow(EMPTY_TIMELINE, first, 4_000);
-  timeline = recordWindow(timeline, { ...first, state: "stale", stale: true, changes }, 5_050);
-  timeline = recordWindow(timeline, { ...first, state: "building", changes }, 6_000);
-  const lastBuild = { ok: true, endedAt: 8_000, durationMs: 2_000, tail: "" };
-  timeline = recordWindow(timeline, status({ state: "starting", launchId: "b", generation: 2, startedAt: 8_100, lastBuild }), 8_110);
-  return recordWindow(timeline, status({ launchId: "b", generation: 2, startedAt: 8_100, lastBuild, pid: 6 }), 9_500);
-}
+/** An edit, a build and a relaunch, as the supervisor records them. */
+const RELAUNCH = events(
+  { at: 500, kind: "supervisorStarted", text: "0.1.0, process 7" },
+  { at: 900, kind: "built", text: "", tookMs: 400, failed: false },
+  { at: 1_000, kind: "windowLaunched", text: "window 1, process 5: launched" },
+  { at: 5_000, kind: "edited", text: "src/a.ts was modified" },
+  { at: 8_000, kind: "built", text: "", tookMs: 2_000, failed: false },
+  { at: 8_100, kind: "windowLaunched", text: "window 2, process 6: relaunched, because src/a.ts was modified" },
+);
 
 test("launches, edits and builds are on one axis, a launch with its cause", () => {
-  const timeline = relaunchedOnce();
-  assert.deepEqual(lane(timeline, WINDOW_LANE), [
-    "launch 1 1000",
-    "ready 1000-5050",
-    "stale 5050-6000",
-    "building 6000-8110",
-    "launch 2 8100",
-    "starting 8110-9500",
-    "ready 9500-…",
-  ]);
+  const timeline = addEvents(EMPTY_TIMELINE, RELAUNCH);
+  assert.deepEqual(lane(timeline, WINDOW_LANE), ["launch 1000-8100", "launch 8100-…"]);
   assert.deepEqual(lane(timeline, BUILD_LANE), ["build 500-900", "build 6000-8000"]);
-  assert.deepEqual(lane(timeline, EDIT_LANE), ["src/a.ts 5000"]);
-  const launch = timeline.entries.find((it) => it.name === "launch 2");
-  assert.deepEqual(launch?.details[0], "because src/a.ts was modified");
+  assert.deepEqual(lane(timeline, EDIT_LANE), ["src/a.ts was modified 5000"]);
+  assert.deepEqual(lane(timeline, SUPERVISOR_LANE), ["supervisor 500-…"]);
+  assert.match(timeline.entries.at(-1)?.details[0] ?? "", /because src\/a.ts was modified/);
 });
 
-test("the same status again, and the same change again, add nothing", () => {
-  const timeline = relaunchedOnce();
-  const again = recordWindow(timeline, timeline.window!, 9_900);
-  assert.deepEqual(again.entries, timeline.entries);
+test("events that are read again add nothing", () => {
+  const timeline = addEvents(EMPTY_TIMELINE, RELAUNCH);
+  assert.deepEqual(addEvents(timeline, RELAUNCH), timeline);
+  assert.equal(timeline.cursor, RELAUNCH.length);
 });
 
-test("a launch is named by how the window was brought up to date", () => {
-  const before = recordWindow(EMPTY_TIMELINE, status({ launchId: "a", startedAt: 1 }), 2);
-  const after = recordWindow(before, status({ launchId: "a", generation: 2, startedAt: 1, refreshed: { by: "restartExtensionHost", tookMs: 9 } }), 11);
-  assert.deepEqual(lane(after, WINDOW_LANE), ["launch 1 1", "ready 1-…", "host restart 2 1"]);
+test("a session is running, stopped at a place, running for somebody, ended", () => {
+  const timeline = addEvents(EMPTY_TIMELINE, events(
+    { at: 1_000, kind: "sessionStarted", sessionId: "d1", text: "app.py, with debugpy" },
+    { at: 2_000, kind: "stopped", sessionId: "d1", text: "breakpoint", place: "app.py:3" },
+    { at: 3_000, kind: "resumed", sessionId: "d1", text: "continue", by: "neovim" },
+    { at: 4_000, kind: "sessionEnded", sessionId: "d1", text: "with code 3", failed: true },
+  ));
+  assert.deepEqual(lane(timeline, "d1"), ["app.py, with debugpy 1000-2000", "breakpoint at app.py:3 2000-3000", "continue 3000-4000", "ended 4000"]);
+  assert.ok(timeline.entries[2]?.details.includes("by neovim"));
+  assert.deepEqual([timeline.entries[3]?.tone, timeline.entries[3]?.details[0]], ["bad", "with code 3"]);
 });
 
-test("a launch and its build count once, however often the connection is lost", () => {
-  let timeline = relaunchedOnce();
-  const counts = () => ["launch ", "build"].map((name) => timeline.entries.filter((it) => it.name.startsWith(name)).length);
-  assert.deepEqual(counts(), [2, 2 + 1]);
-  const last = timeline.window!;
-  for (let at = 20_000; at < 50_000; at += 10_000) {
-    timeline = recordLink(timeline, "lost", "it exited", at);
-    timeline = recordLink(timeline, "connected", "supervisor", at + 100);
-    timeline = recordWindow(timeline, { ...last, reconnected: true }, at + 200);
-  }
-  assert.deepEqual(counts(), [2, 2 + 1]);
-});
-
-test("a failed build has its last lines, and a window that closed its exit", () => {
-  const failed = status({ launchId: "a", startedAt: 1, lastBuild: { ok: false, endedAt: 50, durationMs: 20, tail: `${"x\n".repeat(20)}error TS1\n` } });
-  let timeline = recordWindow(EMPTY_TIMELINE, failed, 60);
-  timeline = recordWindow(timeline, status({ state: "exited", exit: { signal: 9, at: 70 } }), 70);
-  const build = timeline.entries.find((it) => it.lane === BUILD_LANE);
-  assert.equal(build?.details.length, 8);
-  assert.equal(build?.details.at(-1), "error TS1");
-  assert.deepEqual(lane(timeline, WINDOW_LANE), ["launch 1 1", "ready 1-70", "exited 70-…"]);
-  assert.deepEqual(timeline.entries.at(-1)?.details, ["ended by signal 9"]);
-  timeline = recordWindow(timeline, status({ state: "absent" }), 80);
-  assert.deepEqual(lane(timeline, WINDOW_LANE).at(-1), "exited 70-80");
-});
-
-test("a session is running, stopped at a place, running, ended", () => {
-  const stopped = session({ state: "STOPPED" });
-  const stopReason = { type: "BREAKPOINT_HIT" as const, threadName: "MainThread", location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
-  let timeline = recordSession(EMPTY_TIMELINE, session({}), 1_200);
-  timeline = recordSession(timeline, stopped, 2_000);
-  // The place comes by another request, a little later.
-  timeline = recordSession(timeline, { ...stopped, stopReason }, 2_100);
-  timeline = recordSession(timeline, { ...stopped, stopReason }, 2_200);
-  timeline = recordSession(timeline, session({}), 3_000);
-  timeline = recordSession(timeline, session({ state: "TERMINATED", endedAt: 4_000 }), 4_100);
-  assert.deepEqual(lane(timeline, "d1 app.py"), ["running 1000-2000", "breakpoint hit at app.py:3 2000-3000", "running 3000-4000"]);
-  assert.ok(timeline.entries[1]?.details.includes("thread MainThread"));
-});
-
-test("a session that had ended before it was seen is not drawn", () => {
-  assert.deepEqual(recordSession(EMPTY_TIMELINE, session({ state: "TERMINATED", endedAt: 5 }), 9).entries, []);
-});
-
-test("a lost connection closes what was open, and a reconnect is a mark", () => {
-  let timeline = recordLink(EMPTY_TIMELINE, "connected", "supervisor", 1);
-  timeline = recordWindow(timeline, status({ launchId: "a", startedAt: 2 }), 3);
-  timeline = recordLink(timeline, "lost", "it exited", 10);
-  timeline = recordLink(timeline, "connected", "supervisor", 20);
-  assert.deepEqual(lane(timeline, LINK_LANE), ["connected 1-10", "connection lost 10-20", "reconnected 20", "connected 20-…"]);
-  assert.deepEqual(lane(timeline, WINDOW_LANE), ["launch 1 2", "ready 2-10"]);
+test("calls are in the row of who made them, and a window that crashed is bad", () => {
+  const timeline = addEvents(EMPTY_TIMELINE, events(
+    { at: 1_000, kind: "windowFound", text: "window 1, process 5: found again" },
+    { at: 2_000, kind: "called", text: "debug/evaluate x", by: "tether mcp", tookMs: 10, failed: false },
+    { at: 3_000, kind: "windowEnded", text: "by itself: signal 9", failed: true },
+  ));
+  assert.deepEqual(lane(timeline, "tether mcp"), ["debug/evaluate x 1990-2000"]);
+  assert.deepEqual(lane(timeline, WINDOW_LANE), ["found again 1000-3000", "ended 3000"]);
+  assert.equal(timeline.entries.at(-1)?.tone, "bad");
 });
 
 test("the timeline is bounded: the oldest that have ended go, what goes on stays", () => {
-  let timeline = recordWindow(EMPTY_TIMELINE, status({ launchId: "a", startedAt: 1 }), 1);
-  for (let at = 0; at < MAX_ENTRIES + 50; at++) {
-    timeline = recordWindow(timeline, { ...timeline.window!, changes: [{ path: `f${at}`, kind: "added", modifiedAt: at + 10 }] }, at + 10);
-  }
+  const edits = Array.from({ length: MAX_ENTRIES + 50 }, (_, at) => ({ number: at + 100, at: at + 9_000, kind: "edited" as const, text: `f${at}` }));
+  const timeline = addEvents(addEvents(EMPTY_TIMELINE, RELAUNCH), edits);
   assert.equal(timeline.entries.length, MAX_ENTRIES);
-  assert.equal(timeline.dropped, 52);
-  assert.ok(timeline.entries.some((it) => it.name === "ready" && it.end === undefined));
-  assert.ok(!timeline.entries.some((it) => it.name === "launch 1"));
+  assert.equal(timeline.dropped, RELAUNCH.length + 50);
+  assert.ok(timeline.entries.some((it) => it.name === "launch" && it.end === undefined));
 });
 
 test("a Chrome trace has a named thread per lane, and microseconds", () => {
-  const timeline = recordSession(relaunchedOnce(), session({ startedAt: 9_000 }), 9_600);
-  const trace = toChromeTrace(timeline, "hello", 10_000);
+  const started = [{ number: 50, at: 9_000, kind: "sessionStarted" as const, sessionId: "d1", text: "app.py" }];
+  const trace = toChromeTrace(addEvents(addEvents(EMPTY_TIMELINE, RELAUNCH), started), "hello", 10_000);
   const names = trace.traceEvents.filter((it) => it.name === "thread_name").map((it) => it.args?.["name"]);
-  assert.deepEqual(names, [WINDOW_LANE, BUILD_LANE, EDIT_LANE, "d1 app.py"]);
+  assert.deepEqual(names, [WINDOW_LANE, BUILD_LANE, EDIT_LANE, "d1", SUPERVISOR_LANE]);
   const spans = trace.traceEvents.filter((it) => it.ph === "X");
-  assert.ok(spans.every((it) => Number.isInteger(it.ts) && Number.isInteger(it.dur) && it.tid >= 1 && it.tid <= 4));
+  assert.ok(spans.every((it) => Number.isInteger(it.ts) && Number.isInteger(it.dur) && it.tid >= 1 && it.tid <= 5));
   const build = trace.traceEvents.filter((it) => it.name === "build")[1];
   assert.deepEqual([build?.ts, build?.dur, build?.tid], [6_000_000, 2_000_000, 2]);
-  const open = spans.find((it) => it.name === "ready" && it.ts === 9_500_000);
-  assert.equal(open?.dur, 500_000);
-  const edit = trace.traceEvents.find((it) => it.name === "src/a.ts");
+  assert.equal(spans.find((it) => it.name === "app.py")?.dur, 1_000_000);
+  const edit = trace.traceEvents.find((it) => it.name === "src/a.ts was modified");
   assert.deepEqual([edit?.ph, edit?.s, edit?.dur], ["i", "t", undefined]);
   assert.deepEqual(JSON.parse(JSON.stringify(trace)), trace);
 });

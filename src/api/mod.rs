@@ -19,6 +19,7 @@ pub mod operation_table;
 pub mod page;
 pub mod page_input;
 pub mod protocol;
+pub mod timeline;
 pub mod window;
 pub mod window_bridge;
 

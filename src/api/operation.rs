@@ -24,6 +24,16 @@ pub trait OperationParams: Serialize + DeserializeOwned + JsonSchema + clap::Arg
 pub enum OperationGroup {
     Window,
     Debug,
+    /// Offered with each part.
+    #[value(skip)]
+    Both,
+}
+
+impl OperationGroup {
+    /// Whether an operation of this group is offered where `part` is; `None`: all are.
+    pub fn is_offered_with(self, part: Option<OperationGroup>) -> bool {
+        self == OperationGroup::Both || part.is_none_or(|part| part == self)
+    }
 }
 
 /// What a call may change, in the terms of MCP's tool annotations.

@@ -15,6 +15,7 @@ use super::debug::*;
 use super::operation::{Operation, OperationEffect, OperationGroup, OperationParams};
 use super::page::*;
 use super::page_input::*;
+use super::timeline::*;
 use super::window::*;
 use super::window_bridge::*;
 
@@ -88,6 +89,10 @@ macro_rules! for_each_operation {
             DebugProbeParams {
                 "debug/probe" -> ProbeReport, Debug RunsCode, ["probe"];
                 |params, folder| params.make_paths_absolute(folder)
+            }
+            TimelineReadParams { "timeline/read" -> TimelineEvents, Both ReadOnly, ["timeline"] }
+            WaitForAnyParams {
+                "timeline/wait_for_any" -> AwaitedEvents, Both ReadOnly, ["wait"], tool = "wait_for_any"
             }
             DebugStopParams { "debug/stop" -> SessionEndReport, Debug Destructive, ["debug", "stop"] }
         }

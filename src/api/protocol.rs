@@ -14,6 +14,8 @@ pub const WINDOW_DID_CHANGE_STATE: &str = "window/didChangeState";
 pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
 /// Sent when the console has new entries, at most twice a second; parameters: none.
 pub const WINDOW_DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
+/// Sent when something was recorded in the timeline, at most twice a second; parameters: none.
+pub const TIMELINE_DID_CHANGE: &str = "timeline/didChange";
 
 /// Sent by an editor: opens a port for one DAP conversation with an adapter, which is started when the editor connects.
 pub const DEBUGGER_START: &str = "debugger/start";

@@ -18,6 +18,7 @@ use anstream::eprintln;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use tether_base::clock::now_ms;
 use tether_base::display_text::{escape_json, escape_line, escape_text};
 use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use tether_base::sync::lock;
@@ -26,10 +27,12 @@ use tokio::sync::mpsc;
 use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
+use super::chrome_trace::chrome_trace;
 use super::{dap, editor, mcp, render, repeated_call, workspace};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
+use crate::api::timeline::{TimelineEvents, TimelineReadParams};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationEffect, OperationGroup, OperationParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
@@ -151,6 +154,8 @@ pub fn tether_command() -> clap::Command {
     CliCommand::augment_subcommands(subcommands::add_operations(command, operation_command))
 }
 
+/// `tether timeline --trace`
+const TRACE: &str = "trace";
 /// `tether start --print-config`
 const PRINT_CONFIG: &str = "print-config";
 
@@ -160,6 +165,15 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
         let help = "Print what would run, and where each setting comes from, without running it";
         return command
             .arg(clap::Arg::new(PRINT_CONFIG).long(PRINT_CONFIG).action(clap::ArgAction::SetTrue).help(help));
+    }
+    if operation.method == TimelineReadParams::METHOD {
+        return command.arg(
+            clap::Arg::new(TRACE)
+                .long(TRACE)
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Write all of it into this file as a Chrome trace, which Perfetto opens"),
+        );
     }
     if operation.method != PageScreenshotParams::METHOD {
         return command;
@@ -290,7 +304,12 @@ async fn run_operation(
         let config = trust::window_config(&canonical_workspace(workspace)?, config)?;
         return print_text(config_commands::effective_config(&config, common.json)).map(|()| 0);
     }
+    let trace = matches.try_get_one::<PathBuf>(TRACE).ok().flatten();
+    let params = if trace.is_some() { serde_json::json!({"limit": usize::MAX}) } else { params };
     let answer = call_with_spinner(common, workspace, operation, &params).await?;
+    if let Some(file) = trace {
+        return save_trace(common, answer, file).map(|()| 0);
+    }
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
         let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
         return save_image(common, operation.method, &answer, file, chosen).map(|()| 0);
@@ -413,6 +432,18 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
         let (refreshed, notes) = (render::refresh_text(refreshed.as_ref()), render::notes_text(notes));
         let file = escape_line(&file.to_string_lossy());
         format!("{refreshed}{file} ({} KB){notes}", bytes.len() / 1024)
+    })
+}
+
+fn save_trace(common: &GlobalArgs, answer: Value, file: &Path) -> Result<()> {
+    let doing = || format!("cannot write the trace {}", file.display());
+    let TimelineEvents { events, .. } = serde_json::from_value(answer).doing(doing)?;
+    let trace = chrome_trace(&events, now_ms());
+    std::fs::write(file, trace.to_string()).doing(doing)?;
+    let result = serde_json::json!({"file": file, "events": events.len()});
+    print_result(common, &result, || {
+        let file = escape_line(&file.to_string_lossy());
+        format!("{file} ({} events); https://ui.perfetto.dev opens it", events.len())
     })
 }
 

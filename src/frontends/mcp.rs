@@ -62,7 +62,7 @@ fn server_instructions(group: Option<OperationGroup>) -> String {
     match group {
         Some(OperationGroup::Window) => WINDOW_INSTRUCTIONS.to_owned(),
         Some(OperationGroup::Debug) => DEBUG_INSTRUCTIONS.to_owned(),
-        None => format!("{WINDOW_INSTRUCTIONS} {DEBUG_INSTRUCTIONS}"),
+        Some(OperationGroup::Both) | None => format!("{WINDOW_INSTRUCTIONS} {DEBUG_INSTRUCTIONS}"),
     }
 }
 
@@ -104,7 +104,7 @@ struct McpServer {
 
 impl McpServer {
     fn operations(&self) -> impl Iterator<Item = &'static Operation> {
-        tool_names::offered_operations().filter(|operation| self.group.is_none_or(|group| group == operation.group))
+        tool_names::offered_operations().filter(|operation| operation.group.is_offered_with(self.group))
     }
 
     /// The connection to the supervisor; opens a new one when the last one has closed.

@@ -9,6 +9,7 @@
 //! - `doctor`: findings of the doctor, as text or JSON
 //! - `workspace`: which workspace is meant
 
+mod chrome_trace;
 pub mod cli;
 pub mod mcp;
 

@@ -20,6 +20,7 @@ mod debug_text;
 mod page_text;
 mod stop_text;
 mod text_format;
+mod timeline_text;
 mod window_bridge_text;
 mod window_text;
 
@@ -32,6 +33,7 @@ use self::text_format::{escape_names, parse_result};
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
+use crate::api::timeline::*;
 use crate::api::window::*;
 use crate::api::window_bridge::*;
 use crate::api::{OperationParams, for_each_operation};

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tether_base::clock::now_ms;
 use tether_base::error::Result;
 use tokio::sync::mpsc;
 
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, WaitForStopParams};
+use crate::api::timeline::WaitForAnyParams;
 use crate::api::{Operation, OperationEffect, OperationParams};
 use crate::supervisor::connect::SupervisorConnection;
 
@@ -24,7 +26,7 @@ pub async fn call_operation<C: Future<Output = Result<Arc<SupervisorConnection>>
     is_repeated: fn(OperationEffect) -> bool,
     connect: impl Fn() -> C,
 ) -> Result<Value> {
-    let began = Instant::now();
+    let (began, began_at) = (Instant::now(), now_ms());
     let mut left = params.clone();
     let mut repeats = 0;
     loop {
@@ -35,20 +37,25 @@ pub async fn call_operation<C: Future<Output = Result<Arc<SupervisorConnection>>
             return outcome;
         }
         repeats += 1;
-        left = params_left(operation.method, params, began.elapsed());
+        left = params_left(operation.method, params, began.elapsed(), began_at);
     }
 }
 
-/// The parameters of a repetition: a wait has what is left of its time.
-fn params_left(method: &str, params: &Value, elapsed: Duration) -> Value {
+/// The parameters of a repetition: a wait has what is left of its time; one for any event misses none since `began_at`.
+fn params_left(method: &str, params: &Value, elapsed: Duration, began_at: u64) -> Value {
     let mut left = params.clone();
-    if method == WaitForStopParams::METHOD {
+    if [WaitForStopParams::METHOD, WaitForAnyParams::METHOD].contains(&method) {
         let whole = params.get("timeout").and_then(Value::as_f64);
         let whole = whole.unwrap_or(DEFAULT_STOP_TIMEOUT.duration().as_secs_f64());
         let seconds = (whole - elapsed.as_secs_f64()).max(0.0);
-        match left.as_object_mut() {
-            Some(fields) => drop(fields.insert("timeout".to_owned(), seconds.into())),
-            None => left = serde_json::json!({"timeout": seconds}),
+        if left.is_null() {
+            left = serde_json::json!({});
+        }
+        if let Some(fields) = left.as_object_mut() {
+            fields.insert("timeout".to_owned(), seconds.into());
+            if method == WaitForAnyParams::METHOD {
+                fields.insert("beganAt".to_owned(), began_at.into());
+            }
         }
     }
     left
@@ -63,12 +70,14 @@ mod tests {
     #[test]
     fn a_wait_has_what_is_left_of_its_time() {
         let check = |params: Value, elapsed: u64, expect: Value| {
-            let left = params_left(WaitForStopParams::METHOD, &params, Duration::from_secs(elapsed));
+            let left = params_left(WaitForStopParams::METHOD, &params, Duration::from_secs(elapsed), 7);
             assert_eq!(left, expect);
         };
         check(json!({"timeout": 10, "budget": 0}), 4, json!({"timeout": 6.0, "budget": 0}));
         check(json!({"timeout": 10}), 11, json!({"timeout": 0.0}));
         check(Value::Null, 10, json!({"timeout": 20.0}));
-        assert_eq!(params_left("debug/status", &Value::Null, Duration::from_secs(9)), Value::Null);
+        let of_any = params_left(WaitForAnyParams::METHOD, &json!({"since": 3}), Duration::from_secs(10), 7);
+        assert_eq!(of_any, json!({"timeout": 20.0, "since": 3, "beganAt": 7}));
+        assert_eq!(params_left("debug/status", &Value::Null, Duration::from_secs(9), 7), Value::Null);
     }
 }

@@ -202,6 +202,9 @@ pub struct FactsReport {
     pub revision: u64,
     /// As they are since.
     pub facts: SessionFacts,
+    /// The number of the event that this host has recorded last in the timeline.
+    #[serde(default)]
+    pub recorded: u64,
 }
 
 /// A result of the host.

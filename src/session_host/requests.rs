@@ -81,11 +81,12 @@ impl HostState {
     /// The facts as they are now.
     pub(super) fn current_facts(&self) -> Option<FactsReport> {
         let facts = SessionFacts::of(self.context.sessions.list_sessions().first()?);
+        let recorded = self.context.sessions.timeline().last_recorded();
         self.facts.send_if_modified(|report| {
             let last = report.as_ref().map_or(0, |last| last.revision);
-            let is_changed = report.as_ref().is_none_or(|last| last.facts != facts);
+            let is_changed = report.as_ref().is_none_or(|last| last.facts != facts || last.recorded != recorded);
             if is_changed {
-                *report = Some(FactsReport { revision: last.saturating_add(1), facts });
+                *report = Some(FactsReport { revision: last.saturating_add(1), facts, recorded });
             }
             is_changed
         });

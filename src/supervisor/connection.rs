@@ -23,7 +23,7 @@ use tracing::{info, warn};
 use super::context::SupervisorContext;
 use super::dispatch::dispatch;
 use super::editors::methods::{call_editor_method, is_editor_method};
-use super::notifications::{notify_console, notify_sessions, notify_window};
+use super::notifications::{notify_console, notify_sessions, notify_timeline, notify_window};
 use super::operation_call::OperationCall;
 use crate::api::protocol::{ClientRole, INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
 
@@ -58,9 +58,11 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();
         notifiers.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
+        notifiers.spawn(notify_timeline(supervisor.timeline().clone(), peer.clone(), client.clone()));
         notifiers.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
         notifiers.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
-        let handle = |request| handle_request(Arc::clone(&supervisor), peer.clone(), request);
+        let client = Arc::<str>::from(name.as_str());
+        let handle = |request| handle_request(Arc::clone(&supervisor), peer.clone(), Arc::clone(&client), request);
         serve_requests(&peer, &mut incoming, handle, |method, _| info!("ignored notification {method}")).await;
     }
     drop(peer);
@@ -172,6 +174,7 @@ fn is_newer(a: &str, b: &str) -> bool {
 async fn handle_request(
     supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
+    client: Arc<str>,
     RpcRequest { id, method, params, interrupted }: RpcRequest,
 ) {
     let started = Instant::now();
@@ -201,7 +204,8 @@ async fn handle_request(
             if is_editor_method(method) {
                 call_editor_method(&supervisor, method, params).await
             } else {
-                let call = OperationCall { method, params, peer: &peer, id: &id, started, interrupted: &interrupted };
+                let (client, peer, id, interrupted) = (&client, &peer, &id, &interrupted);
+                let call = OperationCall { method, client, params, peer, id, started, interrupted };
                 dispatch(&supervisor, &call).await
             }
         }

@@ -14,6 +14,7 @@ use super::window_follow::WindowFollowers;
 use crate::debug::{SessionEntry, SessionRegistry, choose_session};
 use crate::session_host::context::SessionContext;
 use crate::tasks::task_runner::TaskQueue;
+use crate::timeline::Timeline;
 use crate::window::Window;
 
 /// One per supervisor process.
@@ -42,6 +43,11 @@ pub(super) struct SupervisorContext {
 }
 
 impl SupervisorContext {
+    /// What happens in the workspace.
+    pub fn timeline(&self) -> &Timeline {
+        self.sessions.timeline()
+    }
+
     /// The queue of builds and tasks. Waits until those of an earlier supervisor, which carry the same launch id, have been
     /// searched for and stopped.
     pub async fn task_queue(&self) -> &Arc<TaskQueue> {

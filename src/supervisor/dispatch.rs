@@ -6,12 +6,14 @@ use tether_base::error::{Error, ErrorContext, Result};
 use super::context::SupervisorContext;
 use super::handlers::debug::hosted;
 use super::operation_call::{OperationCall, OperationHandler};
+use super::timeline_records::record_call;
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
+use crate::api::timeline::*;
 use crate::api::window::*;
 use crate::api::window_bridge::*;
-use crate::api::{OPERATIONS, OperationGroup, OperationParams, find_operation, for_each_operation};
+use crate::api::{OPERATIONS, Operation, OperationGroup, OperationParams, find_operation, for_each_operation};
 use crate::session_host::params::read_params;
 
 /// Operations of the window group that only read recorded state: not listed as in flight when the window exits.
@@ -42,9 +44,15 @@ const MEANS_EVERY_SESSION: [&str; 3] =
 const SESSION_PARAM: &str = "sessionId";
 const RESTART_PARAM: &str = "restart";
 
-/// Carries out one call. Errors: no such method, wrong parameters, and those of the handler.
+/// Carries out one call, and records it. Errors: no such method, wrong parameters, and those of the handler.
 pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'_>) -> Result<Value> {
     let operation = find_operation(call.method).ok_or_else(|| no_such_method(call.method))?;
+    let outcome = carry_out(context, operation, call).await;
+    record_call(context, operation, call, outcome.as_ref().ok());
+    outcome
+}
+
+async fn carry_out(context: &SupervisorContext, operation: &Operation, call: &OperationCall<'_>) -> Result<Value> {
     let _in_flight = match operation.group {
         OperationGroup::Debug => {
             wait_for_sessions(context, call).await;
@@ -53,6 +61,7 @@ pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'
             }
             None
         }
+        OperationGroup::Both => None,
         OperationGroup::Window if READS_RECORDED_STATE.contains(&call.method) => None,
         OperationGroup::Window => Some(context.window.track_call(call.summary())),
     };

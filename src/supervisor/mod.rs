@@ -16,6 +16,7 @@
 //! | `hosted_sessions` | the debug sessions that live in processes of their own |
 //! | `editors` | connected editors, what they are requested, and their debug conversations |
 //! | `window_follow` | sessions that follow the window over its launches |
+//! | `timeline_records` | what this process records in the timeline |
 //! | `launch_memory` | what launches leave for the next call |
 //! | `busy_times` | a record of how long the runtime's threads are busy (`DEVTETHER_BUSY_RECORD`) |
 
@@ -38,4 +39,5 @@ mod notifications;
 mod operation_call;
 mod released_file;
 mod replaced_program;
+mod timeline_records;
 mod window_follow;

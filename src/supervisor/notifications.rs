@@ -6,22 +6,39 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tether_wire::rpc::RpcPeer;
+use tokio::sync::watch;
 
 use super::context::SupervisorContext;
 use super::handlers::window::window_status;
 use crate::api::protocol::{
-    ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
+    ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, TIMELINE_DID_CHANGE, WINDOW_DID_CHANGE_CONSOLE,
+    WINDOW_DID_CHANGE_STATE,
 };
 use crate::debug::SessionEntry;
+use crate::timeline::Timeline;
 use crate::window::{Window, WindowFeed};
+
+/// Between two notifications of what may come in floods.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Notifies a subscribed front end of new console entries.
 pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
-    /// Bounds the rate when a page floods its console.
-    const PAUSE: Duration = Duration::from_millis(500);
-    let mut count = window.console_count();
-    while client.capabilities.did_change_state && count.changed().await.is_ok() {
-        if peer.notify(WINDOW_DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
+    if client.capabilities.did_change_state {
+        notify_count(window.console_count(), &peer, WINDOW_DID_CHANGE_CONSOLE).await;
+    }
+}
+
+/// Notifies a subscribed front end of new events in the timeline.
+pub(super) async fn notify_timeline(timeline: Timeline, peer: RpcPeer, client: InitializeParams) {
+    if subscribes_to_states(&client) {
+        notify_count(timeline.watch(), &peer, TIMELINE_DID_CHANGE).await;
+    }
+}
+
+/// Notifies of each change of a count.
+async fn notify_count(mut count: watch::Receiver<u64>, peer: &RpcPeer, method: &str) {
+    while count.changed().await.is_ok() {
+        if peer.notify(method, &Value::Null).await.is_err() {
             return;
         }
         tokio::time::sleep(PAUSE).await;

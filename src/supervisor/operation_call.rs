@@ -16,6 +16,8 @@ use crate::window::Caller;
 /// One request, and where its progress is sent.
 pub(super) struct OperationCall<'a> {
     pub method: &'a str,
+    /// The name of the front end.
+    pub client: &'a str,
     pub params: Value,
     pub peer: &'a RpcPeer,
     pub id: &'a RpcId,

@@ -28,6 +28,7 @@ use super::hosted_sessions::{HostedSessions, ListedSession};
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::paths::{SupervisorPaths, check_socket_owner};
+use super::timeline_records;
 use super::window_follow::{self, WindowSessions};
 use crate::config::init;
 use crate::config::trust::consented_programs;
@@ -36,6 +37,8 @@ use crate::session_host::context::SessionContext;
 use crate::session_host::log_file;
 use crate::tasks::background_tasks::BackgroundTasks;
 use crate::tasks::task_runner::TaskQueue;
+use crate::timeline::recorded;
+use crate::vocabulary::TimelineKind;
 use crate::window::{Window, WindowPaths};
 
 /// How long an exiting supervisor lets a launch finish. Shorter than a front end waits for the next supervisor to start,
@@ -117,8 +120,16 @@ async fn serve_until_end(
     let following = tokio::spawn(following);
     drivers.spawn(background_users::recover_tasks(Arc::clone(&supervisor)));
     drivers.spawn(host_requests::report_lost_window(Arc::clone(&supervisor)));
+    let edits = Arc::<timeline_records::EditLog>::default();
+    drivers.spawn(timeline_records::record_window(Arc::clone(&supervisor), Arc::clone(&edits)));
+    drivers.spawn(timeline_records::record_edits(Arc::clone(&supervisor), edits));
+    drivers.spawn(timeline_records::record_console(supervisor.window.clone(), supervisor.timeline().clone()));
+    let version = env!("CARGO_PKG_VERSION");
+    let started = recorded(TimelineKind::SupervisorStarted, format!("{version}, process {}", std::process::id()));
+    supervisor.timeline().record(started);
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
+    supervisor.timeline().record(recorded(TimelineKind::SupervisorEnded, reason));
     drop(listener);
     // The lock is held: no other supervisor uses the socket.
     let _ = std::fs::remove_file(&supervisor.paths.socket);

@@ -222,6 +222,7 @@ impl WindowActor {
             return;
         }
         self.publish(|published| published.progress = None);
+        lock(&self.context.refresh_cause).take();
         if let Err(error) = &result {
             warn!("{error}");
         }

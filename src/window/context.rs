@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tether_base::error::{Error, Result};
 use tether_base::secret_values::SecretValues;
 use tether_base::sync::{lock, run_blocking};
-use tether_changes::{ChangeTracker, FileSnapshot, TrackerOptions};
+use tether_changes::{ChangeReport, ChangeTracker, FileSnapshot, TrackerOptions};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -45,6 +45,8 @@ pub struct PublishedState {
     pub unattended_until: Option<tokio::time::Instant>,
     /// What a user should know.
     pub notes: Vec<String>,
+    /// The changed files that the window was launched or refreshed for, if it was for them.
+    pub refreshed_for: Option<Arc<ChangeReport>>,
 }
 
 impl PublishedState {
@@ -93,6 +95,8 @@ pub struct WindowContext {
     pub replacement_blocker: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     /// Whether new extension hosts wait for their debug sessions: see [`super::launch::HostHold`].
     pub holds_new_hosts: AtomicBool,
+    /// The changed files that a refresh is about to begin for.
+    pub refresh_cause: Mutex<Option<Arc<ChangeReport>>>,
     /// What the running build is made from.
     pub build_sources: Mutex<Option<Arc<BuildSources>>>,
     /// The clean-ups after windows that exited by themselves. Always closed, so that they can be waited for.
@@ -134,6 +138,7 @@ impl WindowContext {
             secrets: Mutex::default(),
             replacement_blocker: OnceLock::new(),
             holds_new_hosts: AtomicBool::new(false),
+            refresh_cause: Mutex::default(),
             build_sources: Mutex::default(),
             exit_cleanups,
         }

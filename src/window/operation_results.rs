@@ -109,9 +109,11 @@ impl WindowActor {
                 let generation = lock(&self.context.generations).assign(&window.session.generation_key());
                 self.outcome.refreshed = window.refreshed;
                 self.outcome.notes.extend(window.refresh_notes.iter().cloned());
+                let refreshed_for = lock(&self.context.refresh_cause).take();
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
+                    published.refreshed_for = refreshed_for;
                     published.notes.extend(window.notes.iter().chain(&window.refresh_notes).cloned());
                     published.window = Some(window);
                 });

@@ -63,6 +63,11 @@ impl Window {
         (self.context.history.console(query), generation)
     }
 
+    /// As [`Window::console`], as far as it has been received: nothing is connected to.
+    pub fn received_console(&self, query: &RingQuery) -> RingExtract<ConsoleMessage> {
+        self.context.history.console(query)
+    }
+
     /// A count that rises with each console entry.
     pub fn console_count(&self) -> watch::Receiver<u64> {
         self.context.history.watch_console()

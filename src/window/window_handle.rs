@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tether_base::error::{Error, ErrorKind, Result};
+use tether_base::sync::lock;
 use tether_changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use tether_process::ResourceUsage;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -290,6 +291,7 @@ impl Window {
                 return Ok(fresh);
             }
             let input = WindowInput::Restart { build: self.has_build()? };
+            *lock(&self.context.refresh_cause) = Some(Arc::new(check));
             let outcome = self.run_command(input, (CommandOrigin::Automatic, None), caller).await?;
             if let Some(why) = outcome.held {
                 fresh.stale_note = Some(format!("{}; the finished build is kept", held_note(&why)));
@@ -378,7 +380,8 @@ fn because_of_exit(error: Error, published: &PublishedState) -> Error {
 }
 
 /// "src/a.ts was modified"
-fn describe_change(change: &FileChange) -> String {
+/// "src/a.ts was modified"
+pub fn describe_change(change: &FileChange) -> String {
     let verb = match change.kind {
         FileChangeKind::Modified => "modified",
         FileChangeKind::Added => "added",

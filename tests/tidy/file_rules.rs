@@ -13,6 +13,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("crates/tether-process/src/process_handle.rs", "nothing tells that a process was reaped by its parent"),
     ("src/supervisor/busy_times.rs", "it measures: the counters of the runtime are read each millisecond"),
     ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
+    ("src/supervisor/timeline_records.rs", "a flood of edits or console errors must not flood the timeline"),
     ("src/session_host/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),

@@ -2,11 +2,11 @@
  * What the host knows: keeps overview and timeline up to date from a connection's notifications, and tells the close watch
  * of the supervisor's window. Knows nothing of VS Code.
  */
-import type { BreakpointReport, DebugSessionStatus, WindowStatus } from "../rpc/protocol";
+import type { BreakpointReport, DebugSessionStatus, TimelineEvents, WindowStatus } from "../rpc/protocol";
 import { isLive } from "../rpc/states";
 import type { RequestOptions, SupervisorConnection } from "../rpc/supervisorConnection";
 import { toSupervisorError } from "../rpc/supervisorError";
-import { EMPTY_TIMELINE, recordLink, recordSession, recordWindow, type Timeline } from "../timeline/timeline";
+import { EMPTY_TIMELINE, MAX_ENTRIES, addEvents, type Timeline } from "../timeline/timeline";
 import type { CloseWatchInput } from "./closeWatch";
 import {
   EMPTY_OVERVIEW,
@@ -43,13 +43,9 @@ export class HostState {
   constructor(private readonly ports: HostStatePorts) {}
 
   setLink(link: LinkState): void {
-    const was = this.overview.link.kind;
-    if (link.kind !== "connected" && was === "connected") {
-      const state = link.kind === "lost" ? "lost" : "closed";
-      this.timeline = recordLink(this.timeline, state, link.kind === "lost" ? link.reason : link.kind, Date.now());
-    }
-    if (link.kind === "connected") {
-      this.timeline = recordLink(this.timeline, "connected", `supervisor ${link.version}, process ${link.pid}`, Date.now());
+    if (link.kind === "idle" || link.kind === "noFolder") {
+      // Perhaps of another folder.
+      this.timeline = EMPTY_TIMELINE;
     }
     this.overview = withLink(this.overview, link);
     // A lost connection is opened again, and its window found, or found to have closed. Otherwise nobody looks any more.
@@ -80,7 +76,17 @@ export class HostState {
       void this.refreshSession(session);
       this.scheduleBreakpoints();
     });
-    await Promise.all([this.refreshWindow(), this.refreshSessions(), this.refreshBreakpoints()]);
+    connection.onNotification("timeline/didChange", () => this.connection === connection && void this.refreshTimeline());
+    await Promise.all([this.refreshWindow(), this.refreshSessions(), this.refreshBreakpoints(), this.refreshTimeline()]);
+  }
+
+  private async refreshTimeline(): Promise<void> {
+    const since = this.timeline.cursor;
+    const read = await this.request<TimelineEvents>("timeline/read", since === 0 ? { limit: MAX_ENTRIES } : { since, limit: MAX_ENTRIES });
+    if (read !== undefined) {
+      this.timeline = addEvents(this.timeline, read.events);
+      this.ports.onDidChange();
+    }
   }
 
   async refreshBreakpoints(): Promise<void> {
@@ -110,7 +116,6 @@ export class HostState {
       return;
     }
     const now = Date.now();
-    this.timeline = recordWindow(this.timeline, status, now);
     this.overview = withWindow(this.overview, status, now);
     this.setOpenWindow(tetheredWindowId(status), status.state === "exited" ? "closed" : "released");
     this.ports.onDidChange();
@@ -136,7 +141,6 @@ export class HostState {
   }
 
   private takeSession(session: DebugSessionStatus): void {
-    this.timeline = recordSession(this.timeline, session, Date.now());
     this.overview = withSession(this.overview, session);
     this.ports.onDidChange();
   }
@@ -151,9 +155,6 @@ export class HostState {
   private async refreshSessions(): Promise<void> {
     const status = await this.request<Partial<DebugSessionStatus> & { sessions?: DebugSessionStatus[] }>("debug/status");
     const sessions = status?.sessions ?? (status?.sessionId !== undefined ? [status as DebugSessionStatus] : []);
-    for (const session of sessions) {
-      this.timeline = recordSession(this.timeline, session, Date.now());
-    }
     this.overview = withSessions(this.overview, sessions);
     this.ports.onDidChange();
   }

@@ -218,6 +218,42 @@ export interface ThreadStatus {
   waitsFor?: string;
 }
 
+/** Something that has happened in the workspace, as the timeline records it. */
+export interface TimelineEvent {
+  /** When it happened, or ended, in epoch ms. */
+  at: number;
+  /** Who has done it: a front end, or a joined editor. */
+  by?: string;
+  /** Whether it failed; absent where it cannot. */
+  failed?: boolean;
+  /** What kind of thing. */
+  kind: TimelineKind;
+  /** Its number in the timeline of the workspace, which rises. */
+  number: number;
+  /** Where: `app.py:12`. */
+  place?: string;
+  /** The debug session that it is of. */
+  sessionId?: string;
+  /** What has happened, and why, in one line. */
+  text: string;
+  /** How long it took. */
+  tookMs?: number;
+}
+
+/** Events, the oldest first. */
+export interface TimelineEvents {
+  /** For the next `since`. */
+  cursor: number;
+  /** Events after `since` that are no longer kept. */
+  dropped: number;
+  events: TimelineEvent[];
+  /** Events that the limit has left out: newer ones with `since`, older ones without. */
+  more: number;
+}
+
+/** What kind of thing a timeline event is. */
+export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "windowLaunched" | "windowFound" | "windowRefreshed" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
+
 /** How a window exited by itself. */
 export interface WindowExitReport {
   at: number;

@@ -1,5 +1,5 @@
 /** A timeline in Chrome's trace event format, which Perfetto and chrome://tracing open. Pure. */
-import { BUILD_LANE, EDIT_LANE, LINK_LANE, WINDOW_LANE, type Timeline } from "./timeline";
+import { BUILD_LANE, CONSOLE_LANE, EDIT_LANE, SUPERVISOR_LANE, WINDOW_LANE, type Timeline } from "./timeline";
 
 interface TraceEvent {
   name: string;
@@ -16,12 +16,12 @@ interface TraceEvent {
 
 const PID = 1;
 
-/** The fixed lanes first, then the sessions' in the order in which they began. */
+/** The fixed lanes first, then those of sessions and callers in the order in which they began. */
 export function orderLanes(timeline: Pick<Timeline, "entries">): string[] {
-  const fixed = [WINDOW_LANE, BUILD_LANE, EDIT_LANE];
+  const fixed = [WINDOW_LANE, BUILD_LANE, EDIT_LANE, CONSOLE_LANE];
   const found = new Set(timeline.entries.map((it) => it.lane));
-  const sessions = [...found].filter((lane) => !fixed.includes(lane) && lane !== LINK_LANE);
-  return [...fixed, ...sessions, LINK_LANE].filter((lane) => found.has(lane));
+  const others = [...found].filter((lane) => !fixed.includes(lane) && lane !== SUPERVISOR_LANE);
+  return [...fixed, ...others, SUPERVISOR_LANE].filter((lane) => found.has(lane));
 }
 
 /** What goes on is drawn until `now`. */

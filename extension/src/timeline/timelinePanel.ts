@@ -106,7 +106,7 @@ function summarize(entries: Timeline["entries"], dropped: number): string {
   const count = (matches: (name: string, lane: string) => boolean) => entries.filter((it) => matches(it.name, it.lane)).length;
   const of = (n: number, one: string) => `${n} ${one}${n === 1 ? "" : "s"}`;
   const parts = [
-    of(count((name) => name.startsWith("launch ")), "launch").replace("launchs", "launches"),
+    of(count((name) => name === "launch"), "launch").replace("launchs", "launches"),
     of(count((_, lane) => lane === "Builds"), "build"),
     of(count((_, lane) => lane === "Edits"), "edit"),
     `over ${durationText(Date.now() - Math.min(...entries.map((it) => it.start)))}`,

@@ -28,6 +28,8 @@ use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
+use crate::timeline::recorded;
+use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// The time between SIGTERM and SIGKILL for a process that was left running.
 const GRACE: Duration = Duration::from_millis(500);
@@ -179,6 +181,8 @@ impl SessionRegistry {
             self.0.store.keep_session(entry);
         }
         event_log.push_event("lost", reason.clone());
+        let ended = recorded(TimelineKind::SessionEnded, reason.clone());
+        self.0.timeline.record(TimelineEvent { session_id: Some(id.clone()), failed: Some(true), ..ended });
         let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), event_log);
         self.insert_session(lost_session(id, request, row, session, (started_at, launch_id)));
     }

@@ -21,6 +21,7 @@ use super::start::random_suffix;
 use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession};
 use crate::adapters::{AdapterSearch, wait_for_late_workers};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
+use crate::timeline::Timeline;
 use crate::vocabulary::RunState;
 use crate::workspace::workspace_programs::ProgramConsent;
 
@@ -52,6 +53,8 @@ pub(in crate::debug) struct RegistryInner {
     table: Mutex<SessionTable>,
     /// Runs tasks as long as the supervisor.
     pub(in crate::debug) tasks: TaskSender,
+    /// What happens in the workspace.
+    pub(in crate::debug) timeline: Timeline,
     /// Rises with each change of any session.
     pub(in crate::debug) changed: watch::Sender<u64>,
     /// How many tasks after the end of sessions are left.
@@ -61,6 +64,7 @@ pub(in crate::debug) struct RegistryInner {
 /// Where a registry is.
 struct RegistryPlace<'a> {
     workspace: &'a Path,
+    timeline: Timeline,
     launch_id_prefix: String,
     host: Option<Arc<str>>,
 }
@@ -83,7 +87,12 @@ impl SessionRegistry {
         consented_programs: fn(&Path) -> ProgramConsent,
     ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
         let breakpoints = folder.map_or_else(BreakpointStore::in_memory, BreakpointStore::open);
-        let place = RegistryPlace { workspace, launch_id_prefix, host: None };
+        let place = RegistryPlace {
+            workspace,
+            timeline: folder.map(Timeline::open).unwrap_or_default(),
+            launch_id_prefix,
+            host: None,
+        };
         Self::open_in(place, SessionStore::open(folder), breakpoints, consented_programs)
     }
 
@@ -95,13 +104,17 @@ impl SessionRegistry {
         launch_id: &str,
         consented_programs: fn(&Path) -> ProgramConsent,
     ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
-        let place =
-            RegistryPlace { workspace, launch_id_prefix: launch_id.to_owned(), host: Some(Arc::from(launch_id)) };
+        let place = RegistryPlace {
+            workspace,
+            timeline: Timeline::open(folder),
+            launch_id_prefix: launch_id.to_owned(),
+            host: Some(Arc::from(launch_id)),
+        };
         Self::open_in(place, SessionStore::open(None), BreakpointStore::open(folder), consented_programs)
     }
 
     fn open_in(
-        RegistryPlace { workspace, launch_id_prefix, host }: RegistryPlace<'_>,
+        RegistryPlace { workspace, timeline, launch_id_prefix, host }: RegistryPlace<'_>,
         (store, leftover): (SessionStore, LeftoverSessions),
         breakpoints: BreakpointStore,
         consented_programs: fn(&Path) -> ProgramConsent,
@@ -120,6 +133,7 @@ impl SessionRegistry {
             store: Arc::new(store),
             leftover: Mutex::new(leftover),
             tasks,
+            timeline,
             changed: watch::Sender::default(),
             after_end_tasks: watch::Sender::default(),
         };
@@ -139,6 +153,11 @@ impl SessionRegistry {
     /// The folder of the workspace.
     pub fn workspace(&self) -> &Path {
         &self.0.workspace
+    }
+
+    /// What happens in the workspace.
+    pub fn timeline(&self) -> &Timeline {
+        &self.0.timeline
     }
 
     /// A count that rises with each change of any session.

@@ -1,7 +1,9 @@
-//! The supervisor's log of a session: when it began, stopped and why, went on, ended.
+//! The log of a session, and its part of the timeline: when it began, stopped and why, went on and for whom, ended.
 //!
-//! No text of the program is logged: it may have secrets. Sends no requests: the place of a stop is that of the breakpoint
+//! No text of the program is recorded: it may have secrets. Sends no requests: the place of a stop is that of the breakpoint
 //! that was hit.
+
+use std::path::Path;
 
 use tracing::info;
 
@@ -9,24 +11,43 @@ use super::managed_session::ManagedSession;
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
-use crate::vocabulary::{RunState, StopKind};
+use crate::timeline::{Timeline, recorded};
+use crate::vocabulary::{RunState, StopKind, TimelineEvent, TimelineKind};
 
-/// Logs the changes of one session's targets.
+/// Records the changes of one session's targets.
 pub(super) struct SessionLog {
     managed: ManagedSession,
+    timeline: Timeline,
     /// Of each target: what it was doing, and in which generation it had stopped.
     seen: Vec<(RunState, u64)>,
+    /// The generation of the last resume.
+    resumed_in: u64,
+    is_end_recorded: bool,
 }
 
 impl SessionLog {
-    /// Logs that the session begins.
-    pub fn begin(managed: ManagedSession) -> SessionLog {
+    /// Records that the session begins.
+    pub fn begin(managed: ManagedSession, timeline: Timeline) -> SessionLog {
         info!("{}: {} begins, with {}", managed.id, managed.request.name, managed.adapter.name);
-        SessionLog { managed, seen: Vec::new() }
+        let log = SessionLog { managed, timeline, seen: Vec::new(), resumed_in: 0, is_end_recorded: false };
+        let text = format!("{}, with {}", log.managed.request.name, log.managed.adapter.name);
+        log.record_event(TimelineKind::SessionStarted, text, |_| ());
+        log
     }
 
-    /// Logs what has changed.
-    pub fn record_snapshot(&mut self, snapshot: &SessionSnapshot) {
+    fn record_event(&self, kind: TimelineKind, text: String, complete: impl FnOnce(&mut TimelineEvent)) {
+        let mut event = TimelineEvent { session_id: Some(self.managed.id.clone()), ..recorded(kind, text) };
+        complete(&mut event);
+        self.timeline.record(event);
+    }
+
+    /// Records what has changed; `workspace` is the folder to which places are relative.
+    pub fn record_snapshot(&mut self, snapshot: &SessionSnapshot, workspace: &Path) {
+        if let Some(resume) = snapshot.last_resume().filter(|it| it.generation > self.resumed_in) {
+            self.resumed_in = resume.generation;
+            let by = Some(resume.by.to_string());
+            self.record_event(TimelineKind::Resumed, resume.how.name().to_owned(), |event| event.by = by);
+        }
         for (index, target) in snapshot.targets.iter().enumerate() {
             let now = (target.state.phase.run_state(), target.stopped_in);
             let before = self.seen.get(index).copied();
@@ -37,11 +58,27 @@ impl SessionLog {
                 // The first target goes by the name of the session.
                 let name = if index == 0 { String::new() } else { format!(" target {index} {}", target.name) };
                 info!("{}{name}: {change}", self.managed.id);
+                if let (RunState::Stopped, Some(stop)) = (now.0, target.state.stops().first()) {
+                    let place = self.stop_place(stop).map(|place| shorten_place(place, workspace));
+                    let text = format!("{}{name}", stop_word(stop.kind));
+                    self.record_event(TimelineKind::Stopped, text, |event| event.place = place);
+                }
             }
             match self.seen.get_mut(index) {
                 Some(seen) => *seen = now,
                 None => self.seen.push(now),
             }
+        }
+        if !self.is_end_recorded && snapshot.is_ended() {
+            self.is_end_recorded = true;
+            let code = snapshot.exit_code(0);
+            let text = match (code, snapshot.disconnect_reason(0)) {
+                (Some(code), _) => format!("with code {code}"),
+                (None, Some(_)) => "its connection ended".to_owned(),
+                (None, None) => "ended".to_owned(),
+            };
+            let failed = code.map(|code| code != 0);
+            self.record_event(TimelineKind::SessionEnded, text, |event| event.failed = failed);
         }
     }
 
@@ -63,15 +100,26 @@ impl SessionLog {
         let hit = stop.hits.first().map(|(id, _)| *id);
         let thread = stop.thread_id.map(|id| format!(", thread {id}")).unwrap_or_default();
         let Some(id) = hit else { return format!("stopped: {}{thread}", stop_word(stop.kind)) };
-        let breakpoints = self.managed.session.shared.breakpoints.current();
-        let place = breakpoints.get(id).and_then(|spec| match &spec.kind {
-            BreakpointKind::Line { file, line, .. } => Some(format!(" at {}:{line}", file.display())),
-            BreakpointKind::Function { name } => Some(format!(" in {name}")),
-            BreakpointKind::ClassLine { class_name, line } => Some(format!(" at {class_name}:{line}")),
-            BreakpointKind::Data { .. } => None,
-        });
+        let place = self.stop_place(stop).map(|place| format!(" at {place}"));
         format!("stopped: {} {id}{}{thread}", stop_word(stop.kind), place.unwrap_or_default())
     }
+
+    /// Where the breakpoint is that was hit.
+    fn stop_place(&self, stop: &ThreadStop) -> Option<String> {
+        let (id, _) = stop.hits.first()?;
+        let breakpoints = self.managed.session.shared.breakpoints.current();
+        match &breakpoints.get(*id)?.kind {
+            BreakpointKind::Line { file, line, .. } => Some(format!("{}:{line}", file.display())),
+            BreakpointKind::Function { name } => Some(name.clone()),
+            BreakpointKind::ClassLine { class_name, line } => Some(format!("{class_name}:{line}")),
+            BreakpointKind::Data { .. } => None,
+        }
+    }
+}
+
+/// Relative to the workspace, if it lies in it.
+fn shorten_place(place: String, workspace: &Path) -> String {
+    Path::new(&place).strip_prefix(workspace).map(|it| it.display().to_string()).unwrap_or(place)
 }
 
 fn stop_word(kind: StopKind) -> &'static str {

@@ -174,7 +174,8 @@ impl SessionRegistry {
         let sessions = Arc::downgrade(&self.0);
         let mut snapshots = managed.session.watch();
         // The log of the first program has all targets.
-        let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone()));
+        let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone(), self.0.timeline.clone()));
+        let workspace = self.0.workspace.clone();
         if let Some(first) = joins {
             first.add_companion(managed.clone());
         }
@@ -185,14 +186,14 @@ impl SessionRegistry {
                     () = &mut driver => break,
                     Ok(()) = snapshots.changed() => {
                         if let Some(log) = &mut log {
-                            log.record_snapshot(&snapshots.borrow_and_update());
+                            log.record_snapshot(&snapshots.borrow_and_update(), &workspace);
                         }
                         changed.send_modify(|count| *count = count.wrapping_add(1));
                     }
                 }
             }
             if let Some(log) = &mut log {
-                log.record_snapshot(&snapshots.borrow());
+                log.record_snapshot(&snapshots.borrow(), &workspace);
             }
             if session.has_released_program() {
                 store.add_released(&launch_id);

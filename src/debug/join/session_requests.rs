@@ -15,6 +15,8 @@ use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::resume::{Resume, ResumeClient};
+use crate::timeline::recorded;
+use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// What is forwarded; everything else is answered here, or refused.
 pub const FORWARDED_REQUESTS: [&str; 9] = [
@@ -63,6 +65,7 @@ async fn request_adapter(
         session.shared.with_state(|state| state.stop_cache.clear_frames());
         let context_name = arguments.get("context").and_then(Value::as_str);
         if !is_evaluation || context_name == Some("repl") {
+            record_call(context, session, command, &arguments);
             session.shared.forward_changed_variables(target, Some(context.owner.editor));
         }
     }
@@ -71,6 +74,15 @@ async fn request_adapter(
     let mut body: Value = serde_json::from_str(body.get()).map_err(|cause| cause.to_string())?;
     rewrite_for_editor(&mut body, target, &mut lock(&context.ids));
     Ok(Some(body))
+}
+
+/// Records what an editor has its user evaluate or set, in the timeline.
+fn record_call(context: &EditorContext, session: &DebugSession, command: &str, arguments: &Value) {
+    let subject = ["expression", "name"].iter().find_map(|field| arguments.get(*field)?.as_str());
+    let event = recorded(TimelineKind::Called, format!("{command} {}", subject.unwrap_or_default()));
+    let editors = session.snapshot().editors;
+    let by = editors.iter().find(|editor| editor.id == context.owner.editor).map(|editor| editor.name.to_string());
+    context.sessions.timeline().record(TimelineEvent { by, ..event });
 }
 
 /// The target of a request that names none: that of the primary stop, or the newest, which runs the user's code.

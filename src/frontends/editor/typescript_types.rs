@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::api::debug::breakpoints::BreakpointReport;
 use crate::api::debug::results::DebugSessionStatus;
 use crate::api::protocol::{InitializeParams, InitializeResult};
+use crate::api::timeline::TimelineEvents;
 use crate::api::window::WindowStatus;
 
 const HEAD: &str = "\
@@ -27,6 +28,7 @@ fn schemas() -> BTreeMap<String, Value> {
     add::<WindowStatus>(&mut sent);
     add::<DebugSessionStatus>(&mut sent);
     add::<BreakpointReport>(&mut sent);
+    add::<TimelineEvents>(&mut sent);
     add::<InitializeResult>(&mut sent);
     let mut received = SchemaSettings::draft2020_12().for_deserialize().into_generator();
     add::<InitializeParams>(&mut received);

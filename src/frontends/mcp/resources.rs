@@ -1,4 +1,5 @@
-//! What can be read and subscribed to over MCP: the window's state, its last build, its console; the debug sessions.
+//! What can be read and subscribed to over MCP: the window's state, its last build, its console; the debug sessions; the
+//! timeline.
 //!
 //! Owns the URIs and who is told of a change. Does not depend on how a resource is read from the supervisor.
 
@@ -15,7 +16,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use crate::api::page::PageConsoleParams;
-use crate::api::protocol::{DEBUG_DID_CHANGE_STATE, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE};
+use crate::api::protocol::{
+    DEBUG_DID_CHANGE_STATE, TIMELINE_DID_CHANGE, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
+};
+use crate::api::timeline::TimelineReadParams;
 use crate::api::window::WindowStatusParams;
 use crate::api::{OperationGroup, OperationParams, debug, find_operation};
 use crate::frontends::mcp::tool_names::name_tools;
@@ -29,12 +33,18 @@ pub enum ResourceKind {
     Build,
     Console,
     Sessions,
+    Timeline,
 }
 
 impl ResourceKind {
     /// All resources, in the order in which they are listed.
-    pub const ALL: [ResourceKind; 4] =
-        [ResourceKind::State, ResourceKind::Build, ResourceKind::Console, ResourceKind::Sessions];
+    pub const ALL: [ResourceKind; 5] = [
+        ResourceKind::State,
+        ResourceKind::Build,
+        ResourceKind::Console,
+        ResourceKind::Sessions,
+        ResourceKind::Timeline,
+    ];
 
     /// The URI of the resource.
     pub fn uri(self) -> &'static str {
@@ -43,6 +53,7 @@ impl ResourceKind {
             ResourceKind::Build => "tether://window/build",
             ResourceKind::Console => "tether://window/console",
             ResourceKind::Sessions => "tether://debug/sessions",
+            ResourceKind::Timeline => "tether://timeline",
         }
     }
 
@@ -57,6 +68,7 @@ impl ResourceKind {
             ResourceKind::Build => ("last build", "The last lines of the last build", "text/plain"),
             ResourceKind::Console => ("console", "The newest console entries, as text", "text/plain"),
             ResourceKind::Sessions => ("debug sessions", "The result of debug_status", "application/json"),
+            ResourceKind::Timeline => ("timeline", "The newest events of the workspace, as text", "text/plain"),
         }
     }
 
@@ -66,6 +78,7 @@ impl ResourceKind {
             ResourceKind::State | ResourceKind::Build => WindowStatusParams::METHOD,
             ResourceKind::Console => PageConsoleParams::METHOD,
             ResourceKind::Sessions => debug::DebugStatusParams::METHOD,
+            ResourceKind::Timeline => TimelineReadParams::METHOD,
         }
     }
 
@@ -82,7 +95,7 @@ impl ResourceKind {
                 None => "nothing has been built yet".to_owned(),
                 Some(build) => escape_text(build["tail"].as_str().unwrap_or_default()),
             },
-            ResourceKind::Console => escape_text(&render::render_text(PageConsoleParams::METHOD, answer)),
+            ResourceKind::Console | ResourceKind::Timeline => escape_text(&render::render_text(self.method(), answer)),
         };
         ResourceContents::text(text, self.uri()).with_mime_type(self.description().2)
     }
@@ -90,8 +103,8 @@ impl ResourceKind {
 
 /// The list of the resources of a part of the API.
 pub fn list_resources(group: Option<OperationGroup>) -> ListResourcesResult {
-    let operation = |topic: &ResourceKind| find_operation(topic.method());
-    let offered = |topic: &ResourceKind| group.is_none() || operation(topic).map(|it| it.group) == group;
+    let offered =
+        |topic: &ResourceKind| find_operation(topic.method()).is_some_and(|it| it.group.is_offered_with(group));
     let resource = |topic: ResourceKind| {
         let (name, description, mime_type) = topic.description();
         Resource::new(topic.uri(), name).with_description(description).with_mime_type(mime_type)
@@ -127,10 +140,11 @@ impl ResourceWatcher {
                 }
                 WINDOW_DID_CHANGE_CONSOLE => self.count_changes(&[ResourceKind::Console]),
                 DEBUG_DID_CHANGE_STATE => self.count_changes(&[ResourceKind::Sessions]),
+                TIMELINE_DID_CHANGE => self.count_changes(&[ResourceKind::Timeline]),
                 _ => {}
             }
         }
-        self.count_changes(&[ResourceKind::State, ResourceKind::Sessions]);
+        self.count_changes(&[ResourceKind::State, ResourceKind::Sessions, ResourceKind::Timeline]);
     }
 
     fn count_changes(&self, kinds: &[ResourceKind]) {

@@ -12,5 +12,5 @@ const TEXT: &str = include_str!("tool_list.json");
 pub fn list_tools(group: Option<OperationGroup>) -> Vec<Tool> {
     let tools: Vec<Tool> = serde_json::from_str(TEXT).unwrap_or_default();
     let offered = offered_operations().zip(tools);
-    offered.filter(|(operation, _)| group.is_none_or(|group| group == operation.group)).map(|(_, tool)| tool).collect()
+    offered.filter(|(operation, _)| operation.group.is_offered_with(group)).map(|(_, tool)| tool).collect()
 }

@@ -10,10 +10,13 @@ use serde_json::{Map, Value};
 use tether_base::error::{Error, ErrorData};
 
 use crate::api::debug::breakpoints::{BreakpointExportParams, BreakpointImportParams};
+use crate::api::timeline::TimelineReadParams;
 use crate::api::{OPERATIONS, Operation, OperationParams};
 
-/// Operations that are no tools: files with breakpoints are exchanged by people, on the command line.
-const NOT_OFFERED: [&str; 2] = [BreakpointExportParams::METHOD, BreakpointImportParams::METHOD];
+/// Operations that are no tools: files with breakpoints are exchanged by people, on the command line; the timeline is a
+/// resource.
+const NOT_OFFERED: [&str; 3] =
+    [BreakpointExportParams::METHOD, BreakpointImportParams::METHOD, TimelineReadParams::METHOD];
 
 /// The operations that are tools.
 pub fn offered_operations() -> impl Iterator<Item = &'static Operation> {

@@ -126,7 +126,8 @@ fn the_list_of_tools_is_that_of_the_operations() {
     let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
     assert_eq!(list_tools(None), tools);
     let of_window = list_tools(Some(OperationGroup::Window));
-    assert!(!of_window.is_empty() && of_window.iter().all(|tool| tool.name.starts_with("window_")));
+    let is_of_window = |tool: &Tool| tool.name.starts_with("window_") || tool.name == "wait_for_any";
+    assert!(!of_window.is_empty() && of_window.iter().all(is_of_window));
 }
 
 /// The size of `tools/list` in bytes: all of it, and without the output schemas.
@@ -142,7 +143,7 @@ fn the_list_of_tools_stays_within_its_budget() {
     let (whole_bytes, input_bytes) = (bytes(&whole), bytes(&input_side));
     println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
     assert!(input_bytes <= 22 * 1024, "{input_bytes}");
-    assert!(whole_bytes <= 30 * 1024, "{whole_bytes}");
+    assert!(whole_bytes <= 31 * 1024, "{whole_bytes}");
 }
 
 /// The paths of the properties below `schema` that have no description.
@@ -192,7 +193,7 @@ fn annotations_tell_what_a_call_may_do() {
         tools.map(|tool| tool.name.as_ref()).collect()
     };
     let read_only = "window_status window_changes window_console window_network window_output debug_status \
-        wait_for_stop breakpoint_list debug_stack debug_variables debug_source debug_output debug_events";
+        wait_for_stop breakpoint_list debug_stack debug_variables debug_source debug_output debug_events wait_for_any";
     assert_eq!(with(|it| it.read_only_hint == Some(true)), read_only.split_whitespace().collect::<Vec<_>>());
     // MCP's defaults: what is not said to be otherwise is destructive, and reaches the world.
     let harmless = "debug_continue debug_pause debug_step debug_run_to";

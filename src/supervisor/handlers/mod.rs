@@ -7,12 +7,14 @@
 //! | `window_bridge` | what the extension inside the window carries out |
 //! | `window_stops` | programs of the window that are stopped in the debugger |
 //! | `debug` | debug sessions |
+//! | `timeline` | what has happened, and waiting for what happens next |
 //!
 //! Does not decide anything about windows or sessions.
 
 pub(super) mod debug;
 mod page;
 mod page_actions;
+mod timeline;
 pub(super) mod window;
 mod window_bridge;
 mod window_stops;

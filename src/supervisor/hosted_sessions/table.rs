@@ -366,7 +366,11 @@ impl HostedSessions {
             }
             tokio::select! {
                 Ok(()) = facts.changed() => {
-                    let released = facts.borrow_and_update().facts.released.clone();
+                    let (released, recorded) = {
+                        let report = facts.borrow_and_update();
+                        (report.facts.released.clone(), report.recorded)
+                    };
+                    sessions.timeline().report_recorded(recorded);
                     released.iter().for_each(|launch_id| sessions.record_released(launch_id));
                     sessions.report_change();
                 }

@@ -9,4 +9,5 @@ mod session_hosts;
 mod session_secrets;
 mod supervisor_exit;
 pub mod surviving_debuggees;
+mod timelines;
 mod window_follow;

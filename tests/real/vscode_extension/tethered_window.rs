@@ -48,7 +48,7 @@ async fn a_tethered_window_is_shown_commanded_and_its_close_stops_the_mcp_server
     editor.run("Tether: Start Window", "tether: ready").await;
     assert_eq!(editor.json(&["status"])["state"], "ready");
     editor.run("Tether: Focus on Overview View", "Launch 1").await;
-    editor.run("Tether: Show Timeline", "launch 1").await;
+    editor.run("Tether: Show Timeline", "1 launch").await;
     command_the_window(&editor);
 
     fs::write(editor.folder.join("extension.js"), SOURCE.replace("42", "43")).unwrap();
@@ -57,7 +57,7 @@ async fn a_tethered_window_is_shown_commanded_and_its_close_stops_the_mcp_server
 
     editor.json(&["break", "set", "total.js:2"]);
     editor.json(&["debug", "launch", "total.js", "--wait", "60"]);
-    for words in ["breakpoint hit at total.js:2", "total.js:2 verified", "d1 total.js", "launch 2", "extension.js"] {
+    for words in ["breakpoint hit at total.js:2", "total.js:2 verified", "d1 total.js", "2 launches", "extension.js"] {
         editor.until_shown(words).await;
     }
     editor.keep_screenshot("tethered-window").await;
