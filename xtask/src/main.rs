@@ -9,6 +9,7 @@ mod demo;
 mod foreign_clients;
 mod fuzz;
 mod paths;
+mod previous_build;
 mod shell;
 mod soak;
 mod test_run;

@@ -14,7 +14,7 @@ use crate::paths::CheckoutPaths;
 use crate::shell::to_anyhow;
 use crate::test_run::TestRun;
 use crate::tools::{self, ToolSet};
-use crate::{dap_schema, foreign_clients, fuzz, warm_up};
+use crate::{dap_schema, foreign_clients, fuzz, previous_build, warm_up};
 
 /// The tests whose peers and clients are scripts, in `tests/scripted_sessions`.
 const SCRIPTED_TESTS: &str = "scripted_peers::";
@@ -152,7 +152,9 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
         println!("\n  round {round} of {rounds}");
     }
     let trace = run.folder().join(format!("dap-{round}"));
+    let previous = previous_build::build_previous(sh, place)?;
     {
+        let _previous = previous.map(|program| sh.push_env("DEVTETHER_PREVIOUS", program));
         let _traced = sh.push_env("DEVTETHER_DAP_RECORD", &trace);
         let _threads = sh.push_env("RUST_TEST_THREADS", test_threads().to_string());
         // The tests end programs by these signals. A script that runs in the background (`&`, `nohup`) ignores them, and

@@ -143,6 +143,26 @@ int main() {
 }
 "#;
 
+const RUST: &str = r#"
+fn total(order: i32) -> i32 {
+    let result = order * 2; // STOP
+    result // LOG
+}
+
+fn main() {
+    let mut number = 0;
+    let mut value = 0;
+    while number < 5 {
+        value = total(number); // CALL
+        number += 1; // AFTER
+    }
+    println!("up {value}");
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(10)); // SPIN
+    }
+}
+"#;
+
 const JAVA: &str = r#"
 public class App {
   static int shared;
@@ -207,6 +227,20 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         "java" => ("App.java", JAVA, Some("java.lang.IllegalStateException")),
         _ => ("äpp one.cpp", CPP, None),
     };
+    Some(written(adapter, found, (name, text, class)))
+}
+
+/// The same for a native debugger, in Rust.
+pub fn in_rust(adapter: &'static str) -> Option<Subject> {
+    let (_, found) = crate::support::requirements::installed_adapter(adapter)?;
+    Some(written(adapter, found, ("main.rs", RUST, None)))
+}
+
+fn written(
+    adapter: &'static str,
+    found: FoundAdapter,
+    (name, text, class): (&str, &str, Option<&'static str>),
+) -> Subject {
     let folder = tempfile::Builder::new().prefix("tether äbilities ").tempdir().unwrap();
     let workspace = folder.path().canonicalize().unwrap();
     let source = workspace.join(name);
@@ -224,6 +258,11 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
             run(Command::new("c++").args(["-g", "-O0", "-o"]).arg(&program).arg(&source));
             program
         }
+        _ if text == RUST => {
+            let program = workspace.join("built app");
+            run(Command::new("rustc").args(["-g", "-o"]).arg(&program).arg(&source));
+            program
+        }
         _ => source.clone(),
     };
     let lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((marker(line)?.to_owned(), number))).collect();
@@ -232,7 +271,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         CPP | JAVA => Some("shared"),
         _ => None,
     };
-    Some(Subject { adapter, found, folder, source, program, lines, class, data })
+    Subject { adapter, found, folder, source, program, lines, class, data }
 }
 
 /// The upper-case word that ends a line.

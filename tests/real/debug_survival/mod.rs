@@ -5,6 +5,7 @@ mod detached_programs;
 mod detached_ruby;
 mod front_end_exit;
 mod neutral_attach;
+mod previous_version;
 mod session_hosts;
 mod session_secrets;
 mod supervisor_exit;

@@ -29,8 +29,9 @@ fn launch(sandbox: &Sandbox, subject: &Subject) -> Value {
 
 /// Kills the supervisor at a stop, and replaces it, again and again: the same process at the same line, with its locals; the
 /// next continue stops again.
-fn a_stop_outlives_the_supervisor(adapter: &'static str) {
-    let Some(subject) = debuggees::of(adapter) else { return };
+fn a_stop_outlives_the_supervisor(subject: Option<Subject>) {
+    let Some(subject) = subject else { return };
+    let adapter = subject.adapter;
     for _ in 0..kills().div_ceil(4) {
         let sandbox = Sandbox::new();
         let stopped = launch(&sandbox, &subject);
@@ -62,24 +63,27 @@ fn a_stop_outlives_the_supervisor(adapter: &'static str) {
 }
 
 macro_rules! outlives {
-    ($($test:ident: $adapter:literal,)*) => {
+    ($($test:ident: $subject:expr,)*) => {
         $(#[test]
         fn $test() {
-            a_stop_outlives_the_supervisor($adapter);
+            a_stop_outlives_the_supervisor($subject);
         })*
     };
 }
 
 outlives! {
-    a_stop_of_debugpy_outlives_the_supervisor: "debugpy",
-    a_stop_of_node_outlives_the_supervisor: "node",
-    a_stop_of_js_debug_outlives_the_supervisor: "js-debug",
-    a_stop_of_rdbg_outlives_the_supervisor: "rdbg",
-    a_stop_of_delve_outlives_the_supervisor: "dlv",
-    a_stop_of_lldb_dap_outlives_the_supervisor: "lldb-dap",
-    a_stop_of_codelldb_outlives_the_supervisor: "codelldb",
-    a_stop_of_gdb_outlives_the_supervisor: "gdb",
-    a_stop_of_java_outlives_the_supervisor: "java",
+    a_stop_of_debugpy_outlives_the_supervisor: debuggees::of("debugpy"),
+    a_stop_of_node_outlives_the_supervisor: debuggees::of("node"),
+    a_stop_of_js_debug_outlives_the_supervisor: debuggees::of("js-debug"),
+    a_stop_of_rdbg_outlives_the_supervisor: debuggees::of("rdbg"),
+    a_stop_of_delve_outlives_the_supervisor: debuggees::of("dlv"),
+    a_stop_of_lldb_dap_outlives_the_supervisor: debuggees::of("lldb-dap"),
+    a_stop_of_codelldb_outlives_the_supervisor: debuggees::of("codelldb"),
+    a_stop_of_gdb_outlives_the_supervisor: debuggees::of("gdb"),
+    a_stop_of_java_outlives_the_supervisor: debuggees::of("java"),
+    a_stop_of_rust_in_lldb_dap_outlives_the_supervisor: debuggees::in_rust("lldb-dap"),
+    a_stop_of_rust_in_codelldb_outlives_the_supervisor: debuggees::in_rust("codelldb"),
+    a_stop_of_rust_in_gdb_outlives_the_supervisor: debuggees::in_rust("gdb"),
 }
 
 fn spawn_json(sandbox: &Sandbox, arguments: &[&str]) -> Child {
