@@ -94,6 +94,8 @@ export interface DebugSessionStatus {
   message?: string;
   /** What is debugged: a program, a configuration, a test. */
   name: string;
+  /** Once it has ended: the breakpoints that have not stopped it, and why. */
+  notReached?: UnreachedReport[];
   /** The program's process, where it is known. */
   pid?: number;
   /** Who has resumed the program last, and how. */
@@ -253,6 +255,15 @@ export interface TimelineEvents {
 
 /** What kind of thing a timeline event is. */
 export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "windowLaunched" | "windowFound" | "windowRefreshed" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
+
+/** A breakpoint that has not stopped a session. */
+export interface UnreachedReport {
+  breakpointId: number;
+  /** `app.py:12`, a function, or what it watches. */
+  place: string;
+  /** In one sentence. */
+  reason: string;
+}
 
 /** How a window exited by itself. */
 export interface WindowExitReport {

@@ -86,9 +86,23 @@ pub struct StopReport {
     /// Why a wait timed out, or how the session ended.
     pub message: Option<String>,
     pub snapshot: Option<StopSnapshot>,
+    /// Where nothing has stopped: the breakpoints that could have, and why they have not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_reached: Vec<UnreachedReport>,
     /// Remarks: breakpoints that are not on the requested line, output that was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A breakpoint that has not stopped a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnreachedReport {
+    pub breakpoint_id: u32,
+    /// `app.py:12`, a function, or what it watches.
+    pub place: String,
+    /// In one sentence.
+    pub reason: String,
 }
 
 /// A session that has begun.
@@ -258,6 +272,9 @@ pub struct DebugSessionStatus {
     pub editors: Vec<String>,
     /// Who has resumed the program last, and how.
     pub resumed_by: Option<String>,
+    /// Once it has ended: the breakpoints that have not stopped it, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_reached: Vec<UnreachedReport>,
 }
 
 /// One thread.

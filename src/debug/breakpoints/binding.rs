@@ -37,6 +37,8 @@ pub struct BindingTable {
     /// The newest events, by target and the adapter's id.
     events: HashMap<(usize, i64), DapBreakpoint>,
     hits: HashMap<u32, u64>,
+    /// What ended targets have last said of a breakpoint, the best of it.
+    past: HashMap<u32, BindingStatus>,
     /// All lines that were ever sent to a target, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
     /// The adapter's ids in responses in no order, by target.
@@ -123,12 +125,18 @@ impl BindingTable {
 
     /// A breakpoint is no longer set.
     pub fn remove_breakpoint(&mut self, spec: u32) {
+        self.past.remove(&spec);
         self.bindings.retain(|(_, id), _| *id != spec);
         self.hits.remove(&spec);
     }
 
     /// A target has ended, and its bindings with it.
     pub fn remove_target(&mut self, target: usize) {
+        let specs: Vec<u32> = self.bindings.keys().filter(|(of, _)| *of == target).map(|(_, spec)| *spec).collect();
+        for spec in specs {
+            let outcome = self.outcome(spec);
+            self.past.insert(spec, outcome);
+        }
         self.bindings.retain(|(of, _), _| *of != target);
         self.lines.retain(|(of, _), _| *of != target);
         self.known_ids.retain(|(of, _)| *of != target);
@@ -169,6 +177,15 @@ impl BindingTable {
     /// How often it has been hit.
     pub fn hit_count(&self, spec: u32) -> u64 {
         self.hits.get(&spec).copied().unwrap_or_default()
+    }
+
+    /// As [`BindingTable::status`], with what targets have said that have ended.
+    pub fn outcome(&self, spec: u32) -> BindingStatus {
+        match (self.status(spec), self.past.get(&spec)) {
+            (_, Some(past @ BindingStatus::Verified { .. })) => past.clone(),
+            (BindingStatus::Pending(None), Some(past)) => past.clone(),
+            (now, _) => now,
+        }
     }
 
     /// Over all targets: verified in one target is verified.
@@ -253,6 +270,7 @@ mod tests {
         assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None }, "it was hit");
         bindings.remove_target(1);
         assert!(matches!(bindings.status(1), BindingStatus::Unbound(_)));
+        assert_eq!(bindings.outcome(1), BindingStatus::Verified { line: Some(5), column: None }, "of what has ended");
         bindings.record_refusal(0, &[1], "not supported");
         assert_eq!(bindings.status(1), BindingStatus::Unbound("not supported".into()));
         assert_eq!((bindings.count_hit(1), bindings.hit_count(1)), (2, 2));

@@ -7,6 +7,7 @@
 //! | `frame_folding` | which frames are the user's; those of a runtime in one line |
 //! | `threads`, `stack`, `variables`, `evaluate`, `source` | the requests, and their responses |
 //! | `ranged_list` | long lists of Python, part by part |
+//! | `unreached` | which breakpoints have not stopped a session, and why |
 //! | `failed_conditions`, `panic_message` | what the output says of conditions and of Rust panics |
 //! | `stop_cache` | responses that stay valid until the program runs |
 //! | `value_limits` | how much of a large value is shown |
@@ -24,6 +25,7 @@ mod stack;
 pub(super) mod stop_cache;
 mod stop_summary;
 mod threads;
+mod unreached;
 mod value_limits;
 mod variables;
 
@@ -37,6 +39,7 @@ pub use source::{changed_source, find_named_source, frame_source, lines_around, 
 pub use stack::{list_scopes, read_stack, resolve_frame};
 pub use stop_summary::{StopCause, StopSummary, ThrownException, exception_info, stop_cause, summarize_stop};
 pub use threads::{ThreadInfo, list_threads, pause_thread};
+pub use unreached::{UnreachedBreakpoint, unreached_breakpoints};
 pub use value_limits::MAX_VALUE_CHARS;
 pub use variables::{
     DapVariable, VariableGroup, VariableParent, is_local, list_variables, variables_by_name, variables_page,

@@ -5,7 +5,7 @@ use tether_base::display_text::{mark_breaks, mark_lines};
 use super::ResultText;
 use super::page_text::cursor_line;
 use super::stop_text::{
-    MAX_THREADS, frame_lines, reason_text, source_note_text, state_text, variable_line, variable_lines,
+    MAX_THREADS, frame_lines, reason_text, source_note_text, state_text, unreached_text, variable_line, variable_lines,
 };
 use super::text_format::{age_text, notes_text};
 use crate::api::debug::breakpoints::{
@@ -82,6 +82,7 @@ fn session_text(it: &DebugSessionStatus) -> String {
     out.extend(targets.map(|it| format!("\n  target {}: {}", it.name, state_text(it.state, None, None))));
     out.extend(it.editors.iter().map(|editor| format!("\n  joined: {editor}")));
     out.extend(it.resumed_by.iter().filter(|_| !it.editors.is_empty()).map(|by| format!("\n  last resumed by {by}")));
+    out += &unreached_text(&it.not_reached);
     if it.stale {
         out += "\n  note: a source file has changed since it began: `restart` of launch runs the new code";
     }

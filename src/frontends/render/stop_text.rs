@@ -5,10 +5,13 @@ use tether_base::display_text::{mark_breaks, mark_lines};
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
-    FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot, VariableEntry,
+    FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot, UnreachedReport,
+    VariableEntry,
 };
 use crate::vocabulary::{RunState, StopKind};
 
+/// How many breakpoints that have not stopped a session a text has.
+const MAX_UNREACHED: usize = 10;
 /// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;
 
@@ -27,8 +30,19 @@ impl ResultText for StopReport {
         let note = self.message.iter().filter(|_| self.stop_reason.is_some());
         out.extend(note.map(|message| format!("\nnote: {}", mark_breaks(message))));
         out.extend(self.snapshot.iter().map(snapshot_text));
-        out + &notes_text(&self.notes)
+        out + &unreached_text(&self.not_reached) + &notes_text(&self.notes)
     }
+}
+
+/// Breakpoints that have not stopped a session: at most [`MAX_UNREACHED`] lines; the structured result has all.
+pub fn unreached_text(unreached: &[UnreachedReport]) -> String {
+    let line = |it: &UnreachedReport| {
+        let (place, reason) = (mark_breaks(&it.place), mark_breaks(&it.reason));
+        format!("\n  breakpoint {} at {place} has not stopped it: {reason}", it.breakpoint_id)
+    };
+    let left_out = unreached.len().saturating_sub(MAX_UNREACHED);
+    let more = (left_out > 0).then(|| format!("\n  … and {left_out} more breakpoints have not stopped it"));
+    unreached.iter().take(MAX_UNREACHED).map(line).chain(more).collect()
 }
 
 impl ResultText for ProbeReport {
@@ -62,6 +76,9 @@ pub fn state_text(state: RunState, exit_code: Option<i64>, message: Option<&str>
         (RunState::Terminated, None) => "has ended".to_owned(),
         (RunState::Disconnected, _) => "is disconnected".to_owned(),
     };
+    // The end is said once, with what follows it.
+    let message = message.map(|it| it.strip_prefix(&format!("the program {word}")).unwrap_or(it));
+    let message = message.map(|it| it.trim_start_matches("; ")).filter(|it| !it.is_empty());
     word + &message.map(|it| format!(": {}", mark_breaks(it))).unwrap_or_default()
 }
 

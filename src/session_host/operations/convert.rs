@@ -7,11 +7,11 @@ use tether_base::clipped_text::clip_counted;
 use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState};
 use crate::api::debug::results::{
     EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation, StopReason, StopSnapshot,
-    VariableEntry,
+    UnreachedReport, VariableEntry,
 };
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
-    DapVariable, MAX_VALUE_CHARS, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+    self, DapVariable, MAX_VALUE_CHARS, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
 use crate::debug::session::source_memory::SourceChange;
 use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop};
@@ -21,6 +21,16 @@ use crate::vocabulary::StopKind;
 pub fn display_path(workspace: &Path, path: &str) -> String {
     let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
     inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
+}
+
+/// The breakpoints that have not stopped a session, and why.
+pub fn unreached_reports(managed: &ManagedSession, workspace: &Path) -> Vec<UnreachedReport> {
+    let unreached = inspect::unreached_breakpoints(managed).into_iter().map(|it| UnreachedReport {
+        breakpoint_id: it.spec_id,
+        place: display_path(workspace, &it.place),
+        reason: it.reason,
+    });
+    unreached.collect()
 }
 
 /// Why, where and on which thread a program stopped.

@@ -1,10 +1,12 @@
 //! The state of one debug session.
 
+use std::path::Path;
+
 use tether_base::error::Result;
 
 use super::convert;
 use crate::api::debug::DebugStatusParams;
-use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus};
+use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus, UnreachedReport};
 use crate::debug::inspect;
 use crate::debug::inspect::ThreadInfo;
 use crate::debug::{ManagedSession, SessionRegistry, TargetSnapshot};
@@ -51,6 +53,7 @@ pub async fn full_status(
         suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
+        not_reached: unreached_once_ended(managed, workspace),
         stale: if managed.is_following() { is_window_stale } else { managed.is_stale() },
         ..known
     }
@@ -90,8 +93,13 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         message: managed.problem().or_else(|| signal_message(managed)).or_else(|| pending_notices(managed)),
         editors: snapshot.editors.iter().map(|editor| editor.name.to_string()).collect(),
         resumed_by: snapshot.last_resume().map(|it| format!("{} ({})", it.by, it.how.name())),
+        not_reached: unreached_once_ended(managed, Path::new("")),
         ..DebugSessionStatus::default()
     }
+}
+
+fn unreached_once_ended(managed: &ManagedSession, workspace: &Path) -> Vec<UnreachedReport> {
+    if managed.is_ended() { convert::unreached_reports(managed, workspace) } else { Vec::new() }
 }
 
 /// A native debugger does not say which of its languages a program is written in.

@@ -154,6 +154,7 @@ pub async fn stop_report(
     let Some((target, stop)) = waited.stop else {
         // They may be why nothing stopped.
         report.notes.extend(condition_notes(managed, None));
+        report.not_reached = convert::unreached_reports(managed, workspace);
         return report;
     };
     report.stop_reason = Some(convert::stop_reason_from_event(target, &stop));

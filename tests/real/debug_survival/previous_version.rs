@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::debug_survival::surviving_debuggees::{PYTHON, line, stop};
 use crate::support::scenario_sandbox::found;
-use crate::support::{Sandbox, eventually, run_command};
+use crate::support::{eventually, run_command};
 
 /// Where the program of the commit before is.
 const PREVIOUS: &str = "DEVTETHER_PREVIOUS";

@@ -6,13 +6,14 @@ use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
 use crate::api::debug::breakpoints::{
     BreakpointExceptionsParams, BreakpointExportParams, BreakpointImportParams, BreakpointListParams,
-    BreakpointListReport, BreakpointRemoveParams, BreakpointReport, BreakpointSetParams, ExceptionBreakpointsReport,
+    BreakpointListReport, BreakpointRemoveParams, BreakpointReport, BreakpointSetParams, BreakpointState,
+    ExceptionBreakpointsReport,
 };
 use crate::api::debug::values::FileLine;
 use crate::config;
 use crate::debug::breakpoints;
 use crate::debug::source_file::load_source;
-use crate::debug::{ExceptionSupport, SessionRegistry};
+use crate::debug::{ExceptionSupport, SessionEntry, SessionRegistry};
 use crate::session_host::operations::convert;
 use crate::session_host::operations::watchpoint::set_breakpoint_report;
 use crate::supervisor::context::SupervisorContext;
@@ -51,14 +52,26 @@ impl OperationHandler for BreakpointSetParams {
 
 impl OperationHandler for BreakpointListParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
-        Ok(list_breakpoints(&context.sessions).await)
+        Ok(list_breakpoints(context).await)
     }
 }
 
-async fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointListReport {
+async fn list_breakpoints(context: &SupervisorContext) -> BreakpointListReport {
+    let sessions = &context.sessions;
     let reported = sessions.list_breakpoints().await;
+    let mut breakpoints: Vec<BreakpointReport> =
+        reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect();
+    let ended: Vec<_> = context.list_sessions().iter().filter(|it| it.is_ended()).map(|it| it.known_status()).collect();
+    for report in breakpoints.iter_mut().filter(|it| it.message.is_none() && it.state == BreakpointState::Pending) {
+        // The last session that could have stopped there.
+        let last = ended.iter().rev().find_map(|status| {
+            let unreached = status.not_reached.iter().find(|it| it.breakpoint_id == report.breakpoint_id)?;
+            Some(format!("in {}, which has ended, {}", status.session_id, unreached.reason))
+        });
+        report.message = last;
+    }
     BreakpointListReport {
-        breakpoints: reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect(),
+        breakpoints,
         exceptions: exceptions_report(sessions),
         notes: Vec::from_iter(sessions.breakpoint_store_problem().await),
     }
@@ -87,7 +100,7 @@ impl OperationHandler for BreakpointRemoveParams {
                 Error::new(ErrorKind::NotFound, "there is no such breakpoint").hint("`tether break list` lists them")
             );
         }
-        Ok(list_breakpoints(sessions).await)
+        Ok(list_breakpoints(context).await)
     }
 }
 
@@ -108,7 +121,7 @@ impl OperationHandler for BreakpointExportParams {
         let written = file.clone();
         let written = tokio::task::spawn_blocking(move || config::replace_file(&written, &text)).await;
         written.doing(doing)?.doing(doing)?;
-        Ok(list_breakpoints(sessions).await)
+        Ok(list_breakpoints(context).await)
     }
 }
 
@@ -123,7 +136,7 @@ impl OperationHandler for BreakpointImportParams {
         let text = load_source(&file).await.map_err(|cause| failed(cause.to_string()))?;
         let imported = sessions.import_breakpoints(text.as_bytes()).await;
         imported.map_err(|error| failed(error.to_string()))?;
-        Ok(list_breakpoints(sessions).await)
+        Ok(list_breakpoints(context).await)
     }
 }
 
