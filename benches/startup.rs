@@ -8,21 +8,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, Tool};
-use rmcp::model::{PaginatedRequestParams, ServerCapabilities, ServerConfig};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-use client::{Client, median};
+use client::{Client, bare, median};
 
 mod client;
 
-const BARE: &str = "--bare-rmcp-server";
-
 fn main() {
-    if std::env::args().any(|argument| argument == BARE) {
-        return bare_server();
+    if bare::is_called() {
+        return bare::serve();
     }
     let runs = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(100);
     let sandbox = Sandbox::new();
@@ -38,25 +32,13 @@ fn main() {
 /// exec → initialize → tools/list → window_status of a living window.
 fn from_exec(sandbox: &Sandbox, runs: usize) {
     let ours = || sandbox.command(&["mcp"]);
-    let bare = || {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.arg(BARE);
-        command
-    };
-    let once = |mut command: Command| {
-        let begun = Instant::now();
-        let mut client = Client::start(&mut command);
-        client.ask("tools/list", json!({}));
-        client.ask("tools/call", json!({"name": "window_status", "arguments": {}}));
-        begun.elapsed()
-    };
     let (mut us, mut them) = (vec![], vec![]);
     for _ in 0..runs {
-        us.push(once(ours()));
-        them.push(once(bare()));
+        us.push(bare::time_to_status(ours()));
+        them.push(bare::time_to_status(bare::command()));
     }
     let (us, them) = (median(us), median(them));
-    println!("exec → status: tether mcp {us:.2?}, bare rmcp {them:.2?}, ratio {:.2} (goal ≤ 2.5)", ratio(us, them));
+    println!("exec → status: tether mcp {us:.2?}, bare rmcp {them:.2?}, ratio {:.2} (goal ≤ 2.0)", ratio(us, them));
     let Ok(peer) = std::env::var("PEER_MCP") else { return };
     let words: Vec<_> = peer.split_whitespace().map(str::to_owned).collect();
     let listed = |mut command: Command| {
@@ -173,41 +155,6 @@ fn size() {
 
 fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64()
-}
-
-/// A server that only answers: what rmcp itself costs.
-struct Bare;
-
-impl ServerHandler for Bare {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tool = Tool::new("window_status", "answers", rmcp::model::JsonObject::new());
-        Ok(ListToolsResult::with_all_items(vec![tool]))
-    }
-
-    async fn call_tool(
-        &self,
-        _: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        Ok(CallToolResult::success(vec![ContentBlock::text("ready")]).into())
-    }
-}
-
-fn bare_server() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let service = Bare.serve(rmcp::transport::stdio_pipes()).await.unwrap();
-        let _ = service.waiting().await;
-    });
-    runtime.shutdown_background();
 }
 
 /// A workspace with a Chromium window; stopped at the end.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub mod bare;
 pub mod sandbox;
 
 pub fn median(mut samples: Vec<Duration>) -> Duration {

@@ -6,22 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::client::median;
 use crate::client::sandbox::Sandbox;
-use crate::sides::{LINE, Side, Them, Us};
+use crate::sides::{LINE, Side, Them, Us, compile_java};
 use crate::{CALLS, sessions, tell};
-
-/// With an argument it ends at once.
-pub const JAVA: &str = "public class App { static int total(int order) {
-    int result = order * 2;
-    while (true) {
-      result += order;
-      result -= order;
-    }
-  }
-  public static void main(String[] args) {
-    if (args.length == 0) total(1);
-  }
-}
-";
 
 /// Compares whole sessions, then single calls.
 pub fn measure(us: &mut Us, them: &mut Them, sandbox: &Sandbox, runs: usize) {
@@ -31,7 +17,7 @@ pub fn measure(us: &mut Us, them: &mut Them, sandbox: &Sandbox, runs: usize) {
     tell("Node: the same", ours, "`node -e 0`'s", bare, 1.4);
     report_calls("Node", us, "app.js", runs, 1.5);
 
-    run(Command::new("javac").args(["-g", "App.java"]).current_dir(&sandbox.workspace));
+    compile_java(sandbox);
     let (mut ours, mut bare, mut theirs) = (vec![], vec![], vec![]);
     for _ in 0..=runs {
         ours.push(us.session("App.java"));

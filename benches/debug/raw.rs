@@ -1,15 +1,20 @@
-//! A raw harness on the direct route: it listens, debugpy connects, and only what must be said is said.
+//! A raw harness, which says only what must be said to an adapter: debugpy connects to it directly, our own adapters run alone and
+//! listen.
 
+#![allow(dead_code)] // each bench uses a part
+
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use devtether::adapters::{ADAPTERS, AdapterSearch};
 use devtether::workspace::workspace_programs::ProgramConsent;
+use serde_json::json;
 use tether_dap::types::{
-    ConfigurationDoneArguments, DapEvent, DapRequest, DapSource, EvaluateArguments, Fields, InitializeArguments,
-    InitializedEvent, LaunchArguments, NextArguments, ScopesArguments, SetBreakpointsArguments,
+    ConfigurationDoneArguments, DapEvent, DapRequest, DapSource, DisconnectArguments, EvaluateArguments, Fields,
+    InitializeArguments, InitializedEvent, LaunchArguments, NextArguments, ScopesArguments, SetBreakpointsArguments,
     SetExceptionBreakpointsArguments, SourceBreakpoint, StackTraceArguments, StoppedEvent, VariablesArguments,
 };
 use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming};
@@ -41,14 +46,35 @@ impl Raw {
     pub async fn stopped(sandbox: &Sandbox) -> Raw {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let child = start(sandbox, &listener.local_addr().unwrap().to_string());
-        let (client, inbox, driver) = DapClient::over(DapConnection::tcp(listener.accept().await.unwrap().0).unwrap());
+        let connection = DapConnection::tcp(listener.accept().await.unwrap().0).unwrap();
+        Raw::begun(connection, child, &sandbox.workspace.join("app.py"), Fields::new()).await
+    }
+
+    /// The same with one of our own adapters, which runs alone.
+    pub async fn stopped_in(sandbox: &Sandbox, program: &str) -> Raw {
+        let (path, folder) = (sandbox.workspace.join(program), sandbox.workspace.display().to_string());
+        let (adapter, fields) = match program.ends_with(".java") {
+            true => ("java", json!({"mainClass": "App", "classPaths": [folder], "cwd": folder})),
+            false => ("node", json!({"program": path, "cwd": folder})),
+        };
+        let mut command = sandbox.command(&["dap", adapter, "--listen", "0"]);
+        let mut child = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit(' ').next().unwrap().parse().unwrap();
+        let connection = DapConnection::connect_tcp(address, SECONDS).await.unwrap();
+        Raw::begun(connection, child, &path, fields.as_object().unwrap().clone()).await
+    }
+
+    async fn begun(connection: DapConnection, child: Child, program: &Path, launch: Fields) -> Raw {
+        let (client, inbox, driver) = DapClient::over(connection);
         tokio::spawn(driver);
         let mut raw = Raw { client, inbox, child, thread: 0 };
-        raw.begin(&sandbox.workspace.join("app.py")).await;
+        raw.begin(program, launch).await;
         raw
     }
 
-    async fn begin(&mut self, program: &std::path::Path) {
+    async fn begin(&mut self, program: &Path, launch: Fields) {
         let initialize = InitializeArguments {
             adapter_id: "debugpy".to_owned(),
             lines_start_at1: true,
@@ -57,7 +83,7 @@ impl Raw {
             ..InitializeArguments::default()
         };
         self.ask(&initialize).await;
-        let launched = self.client.send_request(&LaunchArguments(Fields::new())).await.unwrap();
+        let launched = self.client.send_request(&LaunchArguments(launch)).await.unwrap();
         self.event::<InitializedEvent>().await;
         let source = DapSource { path: Some(program.display().to_string()), ..DapSource::default() };
         let at = SourceBreakpoint { line: i64::from(LINE), ..SourceBreakpoint::default() };
@@ -106,6 +132,13 @@ impl Raw {
         let variables =
             self.ask(&VariablesArguments { variables_reference, ..VariablesArguments::default() }).await.variables;
         assert!(variables.iter().any(|variable| variable.name == "order"));
+    }
+
+    /// Ends the program by request, and its adapter.
+    pub async fn disconnect(self) {
+        let disconnect = DisconnectArguments { terminate_debuggee: Some(true) };
+        self.ask(&disconnect).await;
+        self.end().await;
     }
 
     pub async fn end(mut self) {

@@ -1,7 +1,9 @@
 //! The two sides: our MCP server and the peer's, each asked for the same in its own words.
 
+#![allow(dead_code)] // each bench uses a part
+
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -30,17 +32,40 @@ const JAVASCRIPT: &str = "function total(order) {
 total(1);
 ";
 
+/// With an argument it ends at once.
+const JAVA: &str = "public class App { static int total(int order) {
+    int result = order * 2;
+    while (true) {
+      result += order;
+      result -= order;
+    }
+  }
+  public static void main(String[] args) {
+    if (args.length == 0) total(1);
+  }
+}
+";
+
 /// The line of `result = …` in all programs.
 pub const LINE: u32 = 2;
 
-/// A workspace with the programs.
+/// A workspace with the programs, for this build.
 pub fn program_sandbox() -> Sandbox {
-    let programs = [("app.py", PYTHON), ("app.js", JAVASCRIPT), ("App.java", crate::own_adapters::JAVA)];
-    let sandbox = Sandbox::with(&programs);
+    program_sandbox_of(Path::new(env!("CARGO_BIN_EXE_tether")))
+}
+
+/// A workspace with the programs, for this `tether`.
+pub fn program_sandbox_of(tether: &Path) -> Sandbox {
+    let sandbox = Sandbox::of(tether, &[("app.py", PYTHON), ("app.js", JAVASCRIPT), ("App.java", JAVA)]);
     // One interpreter for all, which has debugpy.
     symlink(tools().join("python"), sandbox.workspace.join(".venv")).unwrap();
     assert!(sandbox.command(&["trust", "--programs", "--yes"]).output().unwrap().status.success());
     sandbox
+}
+
+pub fn compile_java(sandbox: &Sandbox) {
+    let compiled = Command::new("javac").args(["-g", "App.java"]).current_dir(&sandbox.workspace).status();
+    assert!(compiled.unwrap().success());
 }
 
 pub fn python(sandbox: &Sandbox) -> PathBuf {
