@@ -30,8 +30,26 @@ const SUBCOMMAND_GROUPS: &[SubcommandGroup] = &[
 ];
 
 /// Adds a subcommand for each operation; `leaf` makes that of a row.
-pub fn add_operations(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
-    for operation in OPERATIONS {
+pub fn add_operations(command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
+    add_some_operations(command, leaf, |_| true)
+}
+
+/// Whether the lines of operations begin with this word.
+pub fn is_operation_word(word: &str) -> bool {
+    OPERATIONS.iter().any(|operation| operation.words[0] == word)
+}
+
+/// As [`add_operations`], for those whose lines begin with this word.
+pub fn add_operations_of(word: &str, command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
+    add_some_operations(command, leaf, |operation| operation.words[0] == word)
+}
+
+fn add_some_operations(
+    mut command: Command,
+    leaf: fn(&'static Operation) -> Command,
+    is_added: impl Fn(&Operation) -> bool,
+) -> Command {
+    for operation in OPERATIONS.iter().filter(|operation| is_added(operation)) {
         let Some(family) = SUBCOMMAND_GROUPS.iter().find(|family| operation.words[0] == family.word) else {
             command = command.subcommand(leaf(operation));
             continue;
