@@ -70,7 +70,7 @@ fn server_instructions(group: Option<OperationGroup>) -> String {
 pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Result<()> {
     let ends = Arc::new(StdioClosed::default());
     let (read, write) = rmcp::transport::stdio_pipes();
-    let transport = StdioTransport::new(read, write, Arc::clone(&ends));
+    let transport = StdioTransport::new(read, write, Arc::clone(&ends), group);
     let door = Arc::new(McpServer { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
     // Connects to a running supervisor during the client's handshake; an error here is ignored: the first
     // call tries again.
@@ -160,7 +160,8 @@ impl ServerHandler for McpServer {
     }
 
     async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListToolsResult> {
-        Ok(ListToolsResult::with_all_items(tool_list::list_tools(self.group)))
+        // The transport inserts them.
+        Ok(ListToolsResult::default())
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: McpContext) -> McpResult<CallToolResponse> {

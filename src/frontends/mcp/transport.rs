@@ -1,4 +1,4 @@
-//! MCP's stdio transport for rmcp, with a response to every line.
+//! MCP's stdio transport for rmcp, with a response to every line, and with the text of the tools in their list.
 //!
 //! rmcp's own drops lines that it cannot parse (the client's request then hangs), and keeps running when stdout is closed.
 //! This one responds to them with a JSON-RPC error, and notifies when a side is closed. Does not depend on any tool.
@@ -10,11 +10,13 @@ use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Notify};
 use tokio_util::codec::{Decoder, FramedRead};
+
+use super::tool_list::{insert_tools, lists_tools};
+use crate::api::OperationGroup;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -122,15 +124,18 @@ pub struct StdioTransport<R, W> {
     lines: FramedRead<R, LineDecoder>,
     out: Arc<Mutex<Option<W>>>,
     ends: Arc<StdioClosed>,
+    /// Which part of the API is offered; `None`: all.
+    group: Option<OperationGroup>,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
-    /// A transport over these two streams; `ends` is notified when a side closes.
-    pub fn new(read: R, write: W, ends: Arc<StdioClosed>) -> Self {
+    /// A transport over these two streams, which lists the tools of this part of the API; `ends` is notified when a side closes.
+    pub fn new(read: R, write: W, ends: Arc<StdioClosed>, group: Option<OperationGroup>) -> Self {
         StdioTransport {
             lines: FramedRead::new(read, LineDecoder::default()),
             out: Arc::new(Mutex::new(Some(write))),
             ends,
+            group,
         }
     }
 }
@@ -138,9 +143,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
 async fn write_line<W: AsyncWrite + Unpin>(
     out: &Mutex<Option<W>>,
     ends: &StdioClosed,
-    message: &(impl Serialize + Sync),
+    mut line: Vec<u8>,
 ) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     let mut out = out.lock().await;
     let Some(open) = out.as_mut() else { return Err(std::io::ErrorKind::NotConnected.into()) };
@@ -166,8 +170,14 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        let (out, ends) = (Arc::clone(&self.out), Arc::clone(&self.ends));
-        async move { write_line(&out, &ends, &message).await }
+        let (out, ends, group) = (Arc::clone(&self.out), Arc::clone(&self.ends), self.group);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            if lists_tools(&message) {
+                insert_tools(&mut line, group);
+            }
+            write_line(&out, &ends, line).await
+        }
     }
 
     /// Cancel-safe: what has been read stays in the codec's buffer. An error reply that is cut off by a cancel is the
@@ -179,7 +189,7 @@ where
                 ParsedLine::Blank => {}
                 ParsedLine::Invalid(reply) => {
                     let (out, ends) = (Arc::clone(&self.out), Arc::clone(&self.ends));
-                    tokio::spawn(async move { write_line(&out, &ends, &reply).await });
+                    tokio::spawn(async move { write_line(&out, &ends, reply.to_string().into_bytes()).await });
                 }
             }
         }
