@@ -155,7 +155,9 @@ fn write_holder(file: &mut File, paths: &SupervisorPaths) -> std::io::Result<()>
         socket: paths.socket.clone(),
         workspace: paths.workspace.clone(),
     };
+    let text = serde_json::to_string(&holder)?;
     file.rewind()?;
-    file.set_len(0)?;
-    file.write_all(serde_json::to_string(&holder)?.as_bytes())
+    file.write_all(text.as_bytes())?;
+    // Not to nothing before: some file systems take milliseconds to free the block, and to find one again.
+    file.set_len(text.len() as u64)
 }

@@ -67,11 +67,12 @@ impl SupervisorPaths {
         let name = hex::encode(&digest[..8]);
         let state = xdg::state_dir()?.join(&name);
         make_private(&state)?;
+        let locks = locks_folder()?;
         Ok(SupervisorPaths {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),
             lock: state.join(SupervisorPaths::LOCK_FILE),
-            workspace_lock: SupervisorPaths::workspace_lock_of(&state)?,
-            starting_lock: locks_folder()?.join(format!("{name}.starting")),
+            workspace_lock: locks.join(lock_name(&state)),
+            starting_lock: locks.join(format!("{name}.starting")),
             workspace,
             state,
         })
@@ -82,7 +83,7 @@ impl SupervisorPaths {
 
     /// The lock of a workspace, by its state folder.
     pub fn workspace_lock_of(state: &Path) -> Result<PathBuf> {
-        Ok(locks_folder()?.join(format!("{}.lock", state.file_name().unwrap_or_default().display())))
+        Ok(locks_folder()?.join(lock_name(state)))
     }
 
     /// The launch id of the processes of a workspace's builds, by its state folder.
@@ -117,6 +118,11 @@ impl SupervisorPaths {
     pub fn log_file(&self) -> PathBuf {
         self.state.join(log_file::NAME)
     }
+}
+
+/// The name of the lock of a workspace, by its state folder.
+fn lock_name(state: &Path) -> String {
+    format!("{}.lock", state.file_name().unwrap_or_default().display())
 }
 
 /// Errors: the socket's file belongs to another user; it is neither connected to nor removed.
