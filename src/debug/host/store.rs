@@ -245,7 +245,8 @@ impl SessionStore {
         let text = serde_json::to_vec(&*lock(&self.content));
         let content = text
             .doing(|| format!("cannot write {NAME}"))
-            .and_then(|text| store_file(folder).replace(&text, AfterPowerFailure::New));
+            // No session outlives a power failure.
+            .and_then(|text| store_file(folder).replace(&text, AfterPowerFailure::Unknown));
         if let Err(error) = content {
             warn!("the next supervisor will not know of the debug sessions: {error}");
         }
