@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use procfs::ProcError;
 use procfs::process::{Process, Stat, StatFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// States of sockets in `/proc/net/tcp`.
@@ -23,6 +24,9 @@ const CLOSE_WAIT: &str = "08";
 
 /// How many bytes of an environment are read at once; most are smaller.
 const ENVIRONMENT_CHUNK: usize = 32 * 1024;
+
+/// More than a line of `/proc/PID/stat` has: 52 fields, of which the name is the longest.
+const STAT_LINE: usize = 2048;
 
 /// What the link to a program ends in when its file is gone.
 const DELETED: &[u8] = b" (deleted)";
@@ -195,11 +199,40 @@ pub(crate) fn read_environment(pid: u32) -> io::Result<Option<HashMap<OsString, 
 
 /// The facts of every process that we may look at, without the threads of the kernel.
 pub(crate) fn list_processes() -> io::Result<Vec<ProcessFacts>> {
-    let all = procfs::process::all_processes().map_err(to_io_error)?;
+    let names = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
     // One that ends while we walk is no error.
-    let stats = all.flatten().filter_map(|process| Some((process.stat().ok()?, process)));
-    let programs = stats.filter(|(stat, _)| stat.flags & StatFlags::PF_KTHREAD.bits() == 0);
-    Ok(programs.filter_map(|(stat, process)| facts_of(&process, &stat).ok()).collect())
+    Ok(pids.filter_map(read_listed_facts).collect())
+}
+
+/// As [`read_facts`], with few system calls: a search reads those of all processes, and each end of a launch searches more than
+/// once. `None`: it is gone, or a thread of the kernel.
+fn read_listed_facts(pid: u32) -> Option<ProcessFacts> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(format!("/proc/{pid}"), flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::openat(&folder, "stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut line = [0; STAT_LINE];
+    let length = rustix::io::read(&stat, &mut line).ok()?;
+    let facts = parse_listed_facts(pid, line.get(..length)?)?;
+    Some(ProcessFacts { uid: rustix::fs::fstat(&folder).ok()?.st_uid, ..facts })
+}
+
+/// The facts in a line of `/proc/PID/stat`, without the owner (proc_pid_stat(5)).
+fn parse_listed_facts(pid: u32, line: &[u8]) -> Option<ProcessFacts> {
+    // The name before it may be anything.
+    let after_name = line.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(line.get(after_name.saturating_add(1)..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number.saturating_sub(3));
+    let is_kernel_thread = field(9)?.parse::<u32>().ok()? & StatFlags::PF_KTHREAD.bits() != 0;
+    (!is_kernel_thread).then_some(ProcessFacts {
+        pid,
+        parent: field(4)?.parse().ok()?,
+        session: field(6)?.parse().ok()?,
+        uid: 0,
+        start_ticks: field(22)?.parse().ok()?,
+        zombie: matches!(*field(3)?, "Z" | "X"),
+    })
 }
 
 /// Whether anybody listens on `port`.
@@ -419,6 +452,18 @@ mod tests {
         assert_eq!(read_facts(me).unwrap().start_ticks, first.start_ticks);
         assert!(list_processes().unwrap().contains(&first));
         assert_eq!(read_boot_id().unwrap().len(), 36);
+    }
+
+    #[test]
+    fn listed_facts_are_those_of_the_line_whatever_the_name() {
+        let line = |flags: u32| {
+            let before = format!("7 (a) R 1 (b) S 3 7 5 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
+            [before.as_bytes(), b"4242 1 2 18446744073709551615\n"].concat()
+        };
+        let facts = ProcessFacts { pid: 7, parent: 3, session: 5, uid: 0, start_ticks: 4242, zombie: false };
+        assert_eq!(parse_listed_facts(7, &line(0x0040_0000)), Some(facts));
+        assert_eq!(parse_listed_facts(7, &line(StatFlags::PF_KTHREAD.bits())), None);
+        assert_eq!(parse_listed_facts(7, b"7 (cut"), None);
     }
 
     #[test]
