@@ -120,7 +120,7 @@ async fn handshake(
     let Some(client) = client else {
         let error = Error::usage(format!("the first message must be `{INITIALIZE}` with name and version"))
             .because(format!("it was `{method}`"));
-        let _ = peer.respond(&id, Err(RpcError::from(&error))).await;
+        let _ = peer.respond(&id, Err::<Value, _>(RpcError::from(&error))).await;
         return None;
     };
     let replaces = || pid.is_some_and(|pid| supervisor.exits_for_replacement(pid));
@@ -135,7 +135,7 @@ async fn handshake(
         workspace: supervisor.paths.workspace.to_string_lossy().into_owned(),
         draining,
     };
-    peer.respond(&id, Ok(serde_json::to_value(result).ok()?)).await.ok()?;
+    peer.respond(&id, Ok(result)).await.ok()?;
     info!(name = client.name, version = client.version, "front end connected");
     if draining {
         exit_for_newer_front_end(supervisor, &client).await;

@@ -30,6 +30,8 @@ use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests, find
 /// JSON-RPC 2.0: what was received is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
+const INTERNAL_ERROR: i64 = -32603;
+const VERSION: &str = "2.0";
 /// The reason of a cancel that a user's Ctrl-C has caused.
 const INTERRUPT: &str = "interrupt";
 /// Messages that are queued for one peer; past that, a sender waits.
@@ -99,6 +101,31 @@ pub enum CallError {
     Closed(String),
 }
 
+/// What is sent: written as it is, without a copy of what it carries.
+#[derive(Serialize)]
+struct OutgoingCall<'a, P> {
+    jsonrpc: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    method: &'a str,
+    params: &'a P,
+}
+
+#[derive(Serialize)]
+struct OutgoingResponse<'a, R> {
+    jsonrpc: &'a str,
+    id: &'a RpcId,
+    #[serde(flatten)]
+    outcome: Outcome<R>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome<R> {
+    Result(R),
+    Error(RpcError),
+}
+
 #[derive(Deserialize)]
 struct RpcMessage {
     id: Option<RpcId>,
@@ -158,10 +185,9 @@ impl RpcPeer {
         progress: ProgressSender,
     ) -> Result<Value, CallError> {
         // Registered before it is sent: the response may arrive before `send` returns.
-        let build = |id| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let (request, message) = self.pending.register(progress, build)?;
+        let (request, id) = self.pending.register(progress, |id| id)?;
         let mut call = CancelOnDrop { request, peer: self };
-        self.send(&message).await?;
+        self.send(to_body(&OutgoingCall { jsonrpc: VERSION, id: Some(id), method, params })).await?;
         call.request.response().await?
     }
 
@@ -182,8 +208,8 @@ impl RpcPeer {
     }
 
     /// Sends a notification, which has no response.
-    pub async fn notify(&self, method: &str, params: &Value) -> Result<(), CallError> {
-        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
+    pub async fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), CallError> {
+        self.send(to_body(&OutgoingCall { jsonrpc: VERSION, id: None, method, params })).await
     }
 
     /// Reports the progress of the other side's request `id`; dropped when the outgoing queue is full.
@@ -193,12 +219,14 @@ impl RpcPeer {
     }
 
     /// Sends the response to the other side's request `id`.
-    pub async fn respond(&self, id: &RpcId, outcome: Result<Value, RpcError>) -> Result<(), CallError> {
-        self.send(&response_message(id, outcome)).await
+    pub async fn respond(&self, id: &RpcId, outcome: Result<impl Serialize, RpcError>) -> Result<(), CallError> {
+        self.send(response_body(id, outcome)).await
     }
 
-    async fn send(&self, message: &Value) -> Result<(), CallError> {
-        self.outbox.send(Bytes::from(message.to_string())).await.map_err(|_| self.closed_error())
+    /// What cannot be written as JSON (no message of ours) is not sent.
+    async fn send(&self, body: Result<Bytes, serde_json::Error>) -> Result<(), CallError> {
+        let body = body.map_err(|error| CallError::Failed(RpcError::plain(INTERNAL_ERROR, error.to_string())))?;
+        self.outbox.send(body).await.map_err(|_| self.closed_error())
     }
 
     /// Sends a message without waiting: a task of its own waits for room in the outgoing queue.
@@ -228,11 +256,23 @@ impl From<Closed> for CallError {
     }
 }
 
-fn response_message(id: &RpcId, outcome: Result<Value, RpcError>) -> Value {
-    match outcome {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
-    }
+fn to_body(message: &impl Serialize) -> Result<Bytes, serde_json::Error> {
+    serde_json::to_vec(message).map(Bytes::from)
+}
+
+/// A result that cannot be written as JSON is an error: who asked is told.
+fn response_body(id: &RpcId, outcome: Result<impl Serialize, RpcError>) -> Result<Bytes, serde_json::Error> {
+    let error = match outcome {
+        Ok(result) => {
+            let outcome = Outcome::Result(result);
+            match to_body(&OutgoingResponse { jsonrpc: VERSION, id, outcome }) {
+                Ok(body) => return Ok(body),
+                Err(error) => RpcError::plain(INTERNAL_ERROR, format!("the result cannot be written: {error}")),
+            }
+        }
+        Err(error) => error,
+    };
+    to_body(&OutgoingResponse::<Value> { jsonrpc: VERSION, id, outcome: Outcome::Error(error) })
 }
 
 /// Opens a connection over two byte streams. The third part drives it and must be spawned or awaited; it resolves with
@@ -276,7 +316,7 @@ async fn read_loop(
     while let Some(body) = frames.next().await {
         if let Some(reply) = dispatch_message(&body?, peer, inbox).await {
             // An error is the end of the connection, which ends this loop too.
-            let _ = peer.send(&reply).await;
+            let _ = peer.send(to_body(&reply)).await;
         }
     }
     Ok(())

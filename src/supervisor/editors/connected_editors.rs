@@ -169,7 +169,7 @@ mod tests {
         theirs.respond(&id, Ok(json!(1))).await.unwrap();
         let next = tokio::spawn(async move { nvim.send_request("next", &json!({}), Duration::from_secs(5)).await });
         let Some(RpcIncoming::Request { id, .. }) = incoming.recv().await else { panic!("no request") };
-        theirs.respond(&id, Err(RpcError::plain(-32601, "what?"))).await.unwrap();
+        theirs.respond(&id, Err::<Value, _>(RpcError::plain(-32601, "what?"))).await.unwrap();
         let error = next.await.unwrap().unwrap_err().to_string();
         assert_eq!(error, "next failed in nvim\n  because: what?");
     }

@@ -49,7 +49,7 @@ pub async fn serve_requests<F: Future<Output = ()> + Send + 'static>(
             },
             Some(id) = running.next_unanswered() => {
                 let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
-                let _ = peer.respond(&id, Err(RpcError::from(&error))).await;
+                let _ = peer.respond(&id, Err::<Value, _>(RpcError::from(&error))).await;
             }
         }
     }
