@@ -208,14 +208,23 @@ pub struct FactsReport {
 }
 
 /// A result of the host.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostResult {
     /// The facts, if they have changed since they were last sent over this connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<FactsReport>,
     /// The result itself.
     pub result: Value,
+}
+
+impl HostResult {
+    /// As it was sent. The result, which may be large and is passed on, is only moved. Errors: it has no such form.
+    pub fn take_apart(mut sent: Value) -> Result<HostResult, serde_json::Error> {
+        let mut take = |name: &str| sent.get_mut(name).map(Value::take).unwrap_or_default();
+        let changed = Option::<FactsReport>::deserialize(take("changed"))?;
+        Ok(HostResult { changed, result: take("result") })
+    }
 }
 
 /// What a starting host prints on stdout: one line of JSON.

@@ -78,9 +78,16 @@ impl HostState {
         self.facts.subscribe()
     }
 
-    /// The facts as they are now.
-    pub(super) fn current_facts(&self) -> Option<FactsReport> {
-        let facts = SessionFacts::of(self.context.sessions.list_sessions().first()?);
+    /// The facts as they are now, if they are newer than this revision.
+    pub(super) fn facts_since(&self, revision: u64) -> Option<FactsReport> {
+        self.refresh_facts();
+        self.facts.borrow().as_ref().filter(|report| report.revision > revision).cloned()
+    }
+
+    /// Publishes the facts, if they have changed.
+    fn refresh_facts(&self) {
+        let sessions = self.context.sessions.list_sessions();
+        let Some(facts) = sessions.first().map(SessionFacts::of) else { return };
         let recorded = self.context.sessions.timeline().last_recorded();
         self.facts.send_if_modified(|report| {
             let last = report.as_ref().map_or(0, |last| last.revision);
@@ -90,7 +97,6 @@ impl HostState {
             }
             is_changed
         });
-        self.facts.borrow().clone()
     }
 
     /// Reports each change of the session to the connections. Never returns.
@@ -98,7 +104,10 @@ impl HostState {
         let mut changed = self.context.sessions.watch();
         // Its sender is a field of the registry.
         while changed.changed().await.is_ok() {
-            self.current_facts();
+            // After the requests that have waited for the change: the result of one tells the facts, too.
+            tokio::task::yield_now().await;
+            changed.borrow_and_update();
+            self.refresh_facts();
         }
     }
 

@@ -160,7 +160,8 @@ async fn wait_until_unneeded(state: &HostState, workspace: &Path) -> &'static st
                 }
             }
             _ = connections.changed() => {}
-            _ = sessions.changed() => {}
+            // Without effect as long as somebody is connected.
+            _ = sessions.changed(), if !is_connected => {}
             _ = conversations.changed() => {}
         }
     }
@@ -226,17 +227,11 @@ struct HostConnection {
 impl HostConnection {
     /// Responds, with the facts where they have changed: who reads the result knows what has become of the session.
     async fn respond(&self, id: &tether_wire::rpc::RpcId, outcome: Result<Value>) {
-        let changed = self.state.current_facts().filter(|report| {
+        let changed = {
             let mut told = lock(&self.told);
-            let is_newer = report.revision > *told;
-            *told = report.revision.max(*told);
-            is_newer
-        });
-        let outcome = outcome
-            .and_then(|result| {
-                serde_json::to_value(HostResult { changed, result }).doing(|| "cannot serialize a result".to_owned())
-            })
-            .map_err(|error| RpcError::from(&error));
+            self.state.facts_since(*told).inspect(|report| *told = report.revision)
+        };
+        let outcome = outcome.map(|result| HostResult { changed, result }).map_err(|error| RpcError::from(&error));
         let _ = self.peer.respond(id, outcome).await;
     }
 
@@ -246,9 +241,12 @@ impl HostConnection {
         loop {
             let sent = tokio::select! {
                 Ok(()) = facts.changed() => {
-                    let report = facts.borrow_and_update().clone();
-                    let report = report.filter(|it| it.revision > std::mem::replace(&mut *lock(&self.told), it.revision));
-                    match report.and_then(|it| serde_json::to_value(it).ok()) {
+                    let report = {
+                        let (mut told, report) = (lock(&self.told), facts.borrow_and_update());
+                        let report = report.as_ref().filter(|report| report.revision > *told).cloned();
+                        report.inspect(|report| *told = report.revision)
+                    };
+                    match report {
                         Some(report) => self.peer.notify(FACTS, &report).await,
                         None => Ok(()),
                     }

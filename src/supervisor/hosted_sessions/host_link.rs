@@ -135,7 +135,7 @@ impl HostLink {
         match self.peer.call(method, params).await {
             Ok(result) => {
                 let HostResult { changed, result } =
-                    HostResult::deserialize(result).doing(|| format!("cannot read the result of {method}"))?;
+                    HostResult::take_apart(result).doing(|| format!("cannot read the result of {method}"))?;
                 if let Some(report) = changed {
                     take_over(&self.facts, report);
                 }
@@ -160,6 +160,7 @@ impl HostLink {
         self.facts.send_modify(|report| {
             was_ended = std::mem::replace(&mut report.facts.is_ended, true);
             if !was_ended {
+                report.revision = report.revision.saturating_add(1);
                 report.facts.status.state = RunState::Disconnected;
                 report.facts.status.connected = false;
                 report.facts.status.message = Some("its session host has ended".to_owned());
