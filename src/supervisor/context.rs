@@ -74,6 +74,10 @@ impl SupervisorContext {
 
     /// The session with that id; without one the only active session, or, if none is active, the one that ended last.
     pub fn find_session(&self, id: Option<&str>) -> Result<ListedSession> {
+        // Without a look at all the others. One whose host has ended has ended, too.
+        if let Some(hosted) = id.and_then(|id| self.hosted.find_active(id)) {
+            return Ok(ListedSession::Hosted(hosted));
+        }
         choose_session(self.list_sessions(), id)
     }
 

@@ -10,6 +10,8 @@ use tokio::sync::watch;
 
 use super::context::SupervisorContext;
 use super::handlers::window::window_status;
+use super::hosted_sessions::ListedSession;
+use crate::api::debug::results::DebugSessionStatus;
 use crate::api::protocol::{
     ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, TIMELINE_DID_CHANGE, WINDOW_DID_CHANGE_CONSOLE,
     WINDOW_DID_CHANGE_STATE,
@@ -57,23 +59,51 @@ pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: Rp
     let sessions = &supervisor.sessions;
     let mut seen = sessions.watch();
     sessions.wait_until_recovered(None).await;
-    let now = || -> BTreeMap<_, _> {
-        supervisor.list_sessions().iter().map(|it| (it.id().to_owned(), it.known_status())).collect()
-    };
     // Sends only changes: the front end can request the current state.
     seen.borrow_and_update();
-    let mut last = now();
+    let (mut last, _) = read_statuses(&supervisor.list_sessions(), BTreeMap::new());
     while seen.changed().await.is_ok() {
         // Several changes at once are sent as one.
-        let known = now();
-        for status in known.iter().filter(|(id, status)| last.get(*id) != Some(*status)).map(|(_, status)| status) {
-            let Ok(params) = serde_json::to_value(status) else { return };
+        let (known, changed) = read_statuses(&supervisor.list_sessions(), last);
+        for id in changed {
+            let Some(Ok(params)) = known.get(&id).map(|known| serde_json::to_value(&known.status)) else { return };
             if peer.notify(DEBUG_DID_CHANGE_STATE, &params).await.is_err() {
                 return;
             }
         }
         last = known;
     }
+}
+
+/// A status that a front end knows.
+struct KnownStatus {
+    /// Of what it was read from.
+    revision: Option<u64>,
+    status: DebugSessionStatus,
+}
+
+/// The statuses of sessions, and the ids of those that differ from the last. What has not changed is not read again: there may be
+/// hundreds of sessions, and one that is stepped in.
+fn read_statuses(
+    sessions: &[ListedSession],
+    mut last: BTreeMap<String, KnownStatus>,
+) -> (BTreeMap<String, KnownStatus>, Vec<String>) {
+    let (mut known, mut changed) = (BTreeMap::new(), Vec::new());
+    for session in sessions {
+        let (id, revision, before) = (session.id().to_owned(), session.revision(), last.remove(session.id()));
+        let now = match before {
+            Some(before) if revision.is_some() && before.revision == revision => before,
+            before => {
+                let status = session.known_status();
+                if before.is_none_or(|before| before.status != status) {
+                    changed.push(id.clone());
+                }
+                KnownStatus { revision, status }
+            }
+        };
+        known.insert(id, now);
+    }
+    (known, changed)
 }
 
 /// Notifies a subscribed front end of changes of the window's state and of its files.

@@ -238,13 +238,15 @@ async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
         sessions.borrow_and_update();
         let needs_us = |it: &ListedSession| !it.is_ended() || it.is_reconnecting();
         let debugs = supervisor.list_sessions().iter().any(needs_us) || *conversations.borrow_and_update() > 0;
-        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
+        let is_connected = *connections.borrow_and_update() > 0;
+        let busy = is_connected || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,
             _ = connections.changed() => {}
-            _ = window.changed() => {}
-            _ = sessions.changed() => {}
-            _ = conversations.changed() => {}
+            // Nothing else counts as long as a front end is connected: each step of a program would be looked at here.
+            _ = window.changed(), if !is_connected => {}
+            _ = sessions.changed(), if !is_connected => {}
+            _ = conversations.changed(), if !is_connected => {}
         }
     }
 }

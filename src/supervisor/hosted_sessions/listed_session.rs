@@ -72,6 +72,14 @@ impl ListedSession {
         }
     }
 
+    /// Rises with each change of what is known of it. `None`: that is not counted.
+    pub fn revision(&self) -> Option<u64> {
+        match self {
+            ListedSession::Here(_) => None,
+            ListedSession::Hosted(hosted) => Some(hosted.watch_facts().borrow().revision),
+        }
+    }
+
     /// Whether it is attached to the next launch of what it follows, ended or not.
     pub fn is_following(&self) -> bool {
         match self {

@@ -146,6 +146,17 @@ impl HostedSessions {
         kept
     }
 
+    /// The session with this id, if it has not ended.
+    pub fn find_active(&self, id: &str) -> Option<Arc<HostedSession>> {
+        let session = Arc::clone(&lock(&self.0.table).get(id)?.session);
+        (!session.is_ended()).then_some(session)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.0.table).is_empty()
+    }
+
     /// Those of them that have not ended.
     pub fn active_sessions(&self) -> Vec<Arc<HostedSession>> {
         self.list_sessions().into_iter().filter(|it| !it.is_ended()).collect()
