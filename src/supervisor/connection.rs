@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
-use tether_base::error::Error;
+use tether_base::error::{Error, Result};
 use tether_wire::frames::ContentLength;
 use tether_wire::rpc::{
     RpcError, RpcId, RpcIncoming, RpcPeer, RpcRequest, open_connection, read_single_params, serve_requests,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::codec::Encoder;
@@ -29,6 +29,8 @@ use crate::api::protocol::{ClientRole, INITIALIZE, InitializeParams, InitializeR
 
 /// How long a front end may take to send `initialize`: it keeps the supervisor running until then.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a front end may take to read that the supervisor exits.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long another user's client may take to read why it is rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much of its input is discarded meanwhile.
@@ -180,25 +182,16 @@ async fn handle_request(
     let started = Instant::now();
     let _count = CountGuard::new(&supervisor.requests);
     let outcome = match method.as_str() {
-        SHUTDOWN => {
-            let params = read_single_params(params);
-            let is_set = |name: &str| params.get(name) == Some(&Value::Bool(true));
-            if is_set("all") || is_set("unlessBusy") {
-                supervisor.wait_until_settled(None).await;
+        SHUTDOWN => match prepare_shutdown(&supervisor, &read_single_params(params)).await {
+            Ok(()) => {
+                // Also when the front end does not wait for the response.
+                let _exits = NotifyOnDrop(&supervisor.shutdown);
+                // Written before the exit, which drops what is still to be sent.
+                let _ = timeout(FLUSH_TIMEOUT, peer.respond_and_flush(&id, Ok(Value::Null))).await;
+                return;
             }
-            if is_set("all") {
-                supervisor.hosted.end_all().await;
-            }
-            match supervisor.interrupted_by_exit().filter(|_| is_set("unlessBusy")) {
-                Some(why) => Err(Error::other("cannot end the supervisor now")
-                    .because(why)
-                    .hint("`tether upgrade --now` does it nevertheless")),
-                None => {
-                    supervisor.shutdown.notify_one();
-                    Ok(Value::Null)
-                }
-            }
-        }
+            Err(error) => Err(error),
+        },
         method => {
             let params = read_single_params(params);
             if is_editor_method(method) {
@@ -214,6 +207,33 @@ async fn handle_request(
         info!("{method} failed: {error}");
     }
     let _ = peer.respond(&id, outcome.map_err(|error| RpcError::from(&error))).await;
+}
+
+/// Notifies when it is dropped.
+struct NotifyOnDrop<'a>(&'a Notify);
+
+impl Drop for NotifyOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// Ends what is to be ended before the supervisor exits. Errors: it is not to exit now.
+async fn prepare_shutdown(supervisor: &SupervisorContext, params: &Value) -> Result<()> {
+    let is_set = |name: &str| params.get(name) == Some(&Value::Bool(true));
+    if is_set("all") || is_set("unlessBusy") {
+        supervisor.wait_until_settled(None).await;
+    }
+    if is_set("all") {
+        supervisor.hosted.end_all().await;
+    }
+    match supervisor.interrupted_by_exit().filter(|_| is_set("unlessBusy")) {
+        Some(why) => {
+            let error = Error::other("cannot end the supervisor now").because(why);
+            Err(error.hint("`tether upgrade --now` does it nevertheless"))
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use tether_base::error::{Error, ErrorData};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
@@ -144,10 +144,23 @@ type RpcResult = Result<Value, CallError>;
 /// A handle to the other side. Clones share the connection; it ends when its driver is dropped.
 #[derive(Clone)]
 pub struct RpcPeer {
-    outbox: mpsc::Sender<Bytes>,
+    outbox: mpsc::Sender<Outgoing>,
     /// Whether the user gives up what our calls have started.
     interrupted: Arc<AtomicBool>,
     pending: Arc<PendingRequests<RpcResult, ProgressSender>>,
+}
+
+/// A message that is to be sent.
+struct Outgoing {
+    body: Bytes,
+    /// Told when it has been written.
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl From<Bytes> for Outgoing {
+    fn from(body: Bytes) -> Outgoing {
+        Outgoing { body, written: None }
+    }
 }
 
 /// A call that waits for its response. When it is dropped before (timeout, cancelled caller), the peer is sent a
@@ -166,7 +179,7 @@ impl Drop for CancelOnDrop<'_> {
                 false => json!({"id": id}),
             };
             let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params});
-            self.peer.send_detached(Bytes::from(cancel.to_string()));
+            self.peer.send_detached(Bytes::from(cancel.to_string()).into());
         }
     }
 }
@@ -215,7 +228,7 @@ impl RpcPeer {
     /// Reports the progress of the other side's request `id`; dropped when the outgoing queue is full.
     pub fn send_progress(&self, id: &RpcId, value: &Value) {
         let message = json!({"jsonrpc": "2.0", "method": "$/progress", "params": {"id": id, "value": value}});
-        let _ = self.outbox.try_send(Bytes::from(message.to_string()));
+        let _ = self.outbox.try_send(Bytes::from(message.to_string()).into());
     }
 
     /// Sends the response to the other side's request `id`.
@@ -223,14 +236,27 @@ impl RpcPeer {
         self.send(response_body(id, outcome)).await
     }
 
+    /// As [`RpcPeer::respond`], and waits until the response has been written: for one after which the process exits.
+    pub async fn respond_and_flush(
+        &self,
+        id: &RpcId,
+        outcome: Result<impl Serialize, RpcError>,
+    ) -> Result<(), CallError> {
+        let body = response_body(id, outcome).map_err(|error| unwritable(&error))?;
+        let (sender, written) = oneshot::channel();
+        let sent = self.outbox.send(Outgoing { body, written: Some(sender) }).await;
+        sent.map_err(|_| self.closed_error())?;
+        written.await.map_err(|_| self.closed_error())
+    }
+
     /// What cannot be written as JSON (no message of ours) is not sent.
     async fn send(&self, body: Result<Bytes, serde_json::Error>) -> Result<(), CallError> {
-        let body = body.map_err(|error| CallError::Failed(RpcError::plain(INTERNAL_ERROR, error.to_string())))?;
-        self.outbox.send(body).await.map_err(|_| self.closed_error())
+        let body = body.map_err(|error| unwritable(&error))?;
+        self.outbox.send(body.into()).await.map_err(|_| self.closed_error())
     }
 
     /// Sends a message without waiting: a task of its own waits for room in the outgoing queue.
-    fn send_detached(&self, message: Bytes) {
+    fn send_detached(&self, message: Outgoing) {
         let Err(TrySendError::Full(message)) = self.outbox.try_send(message) else { return };
         // Outside of a runtime nothing drives the connection any more.
         if let Ok(runtime) = Handle::try_current() {
@@ -254,6 +280,10 @@ impl From<Closed> for CallError {
     fn from(Closed(reason): Closed) -> CallError {
         CallError::Closed(reason)
     }
+}
+
+fn unwritable(error: &serde_json::Error) -> CallError {
+    CallError::Failed(RpcError::plain(INTERNAL_ERROR, error.to_string()))
 }
 
 fn to_body(message: &impl Serialize) -> Result<Bytes, serde_json::Error> {
@@ -370,15 +400,21 @@ fn forward_progress(params: &Value, peer: &RpcPeer) {
     peer.pending.with_context(id, |progress| progress.as_ref().map(|progress| progress.send(value.clone())));
 }
 
-async fn write_loop(write: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver<Bytes>) -> Result<(), FrameError> {
+async fn write_loop(write: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver<Outgoing>) -> Result<(), FrameError> {
     let mut frames = FramedWrite::new(write, ContentLength::default());
-    while let Some(body) = outgoing.recv().await {
+    while let Some(Outgoing { body, written }) = outgoing.recv().await {
+        let mut waiting = Vec::from_iter(written);
         frames.feed(body).await?;
         // One flush for all that waits.
-        while let Ok(body) = outgoing.try_recv() {
+        while let Ok(Outgoing { body, written }) = outgoing.try_recv() {
+            waiting.extend(written);
             frames.feed(body).await?;
         }
         frames.flush().await?;
+        for written in waiting {
+            // Who waited may have been cancelled.
+            let _ = written.send(());
+        }
     }
     Ok(())
 }

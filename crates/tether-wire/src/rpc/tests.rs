@@ -49,6 +49,25 @@ async fn a_dropped_call_is_cancelled_and_its_late_response_is_ignored() {
 }
 
 #[tokio::test]
+async fn a_response_is_flushed_once_the_other_side_has_room_for_it() {
+    let (ours, mut theirs) = duplex(8);
+    let (responder, _requests) = spawn_side(ours);
+    let long = json!("x".repeat(100));
+    let mut flushed = tokio::spawn(async move { responder.respond_and_flush(&RpcId::Number(1), Ok(long)).await });
+    let mut sent = vec![0; 100];
+    tokio::select! {
+        _ = &mut flushed => panic!("it was flushed before it was read"),
+        read = theirs.read_exact(&mut sent) => drop(read.unwrap()),
+    }
+    loop {
+        tokio::select! {
+            flushed = &mut flushed => return flushed.unwrap().unwrap(),
+            read = theirs.read(&mut sent) => drop(read.unwrap()),
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_pending_call_ends_with_the_connection() {
     let (ours, mut theirs) = duplex(4096);
     let (caller, _inbox) = spawn_side(ours);
