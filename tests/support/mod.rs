@@ -10,6 +10,7 @@ pub mod raw_mcp;
 pub mod requirements;
 pub mod rpc_client;
 pub mod scenario_sandbox;
+pub mod tunnel;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -32,6 +33,8 @@ pub struct Sandbox {
     home: tempfile::TempDir,
     pub workspace: PathBuf,
     mark: String,
+    /// Of every `tether` of the sandbox, beside those that put it there.
+    pub more_variables: Vec<(&'static str, std::ffi::OsString)>,
 }
 
 /// Exit code and output of one run of `tether`.
@@ -65,13 +68,18 @@ impl CommandOutput {
 
 impl Sandbox {
     pub fn new() -> Sandbox {
+        Sandbox::new_in(&std::env::temp_dir())
+    }
+
+    /// A sandbox below this folder.
+    pub fn new_in(folder: &Path) -> Sandbox {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let home = tempfile::Builder::new().prefix("tether-test-").tempdir().unwrap();
+        let home = tempfile::Builder::new().prefix("tether-test-").tempdir_in(folder).unwrap();
         let workspace = home.path().canonicalize().unwrap().join("work space");
         fs::create_dir(&workspace).unwrap();
         fs::DirBuilder::new().mode(0o700).create(home.path().join("run")).unwrap();
         let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Sandbox { home, workspace, mark }
+        Sandbox { home, workspace, mark, more_variables: Vec::new() }
     }
 
     /// A sandbox with these files, their commands trusted.
@@ -102,9 +110,7 @@ impl Sandbox {
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
         command.args(arguments).current_dir(&self.workspace).stdin(Stdio::null());
-        for (name, value) in self.variables() {
-            command.env(name, value);
-        }
+        command.envs(self.variables()).envs(self.more_variables.iter().cloned());
         command
     }
 

@@ -1,11 +1,9 @@
 //! A connection that is cut is no end of the program: the session is attached to it again, with its breakpoints.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -13,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::requirements::installed_nodes;
 use crate::support::scenario_sandbox::{Running, found};
+use crate::support::tunnel::Tunnel;
 use crate::support::{JDWP_PORT, Sandbox, compile_java, eventually, is_alive, kill, listening_with_debugpy};
 
 const PYTHON: &str = "\
@@ -41,57 +40,6 @@ public class Turns {
   }
 }
 ";
-
-/// Passes connections on to a program, until it is cut.
-struct Tunnel {
-    port: u16,
-    program: u16,
-    /// Its port stays its own while it is cut: nobody else listens there, and connections are refused.
-    listener: TcpListener,
-    streams: Arc<Mutex<Vec<TcpStream>>>,
-    accepts: Option<JoinHandle<()>>,
-}
-
-impl Tunnel {
-    fn open(program: u16) -> Tunnel {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        // Only a port that is named is kept when the socket stops listening.
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let mut tunnel = Tunnel { port, program, listener, streams: Arc::default(), accepts: None };
-        tunnel.restore();
-        tunnel
-    }
-
-    /// Passes on again, at the same port.
-    fn restore(&mut self) {
-        rustix::net::listen(&self.listener, 16).unwrap();
-        let (listener, program, streams) =
-            (self.listener.try_clone().unwrap(), self.program, Arc::clone(&self.streams));
-        self.accepts = Some(std::thread::spawn(move || {
-            while let Ok((near, _)) = listener.accept() {
-                let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, program)) else { continue };
-                for (from, to) in [(&near, &far), (&far, &near)] {
-                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
-                streams.lock().unwrap().extend([near, far]);
-            }
-        }));
-    }
-
-    /// Ends its connections, and accepts no more.
-    fn cut(&mut self) {
-        // Ends the `accept` of the thread.
-        rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both).unwrap();
-        self.accepts.take().unwrap().join().unwrap();
-        for stream in self.streams.lock().unwrap().drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
 
 /// A program that listens for its debugger.
 struct Program {
