@@ -3,6 +3,7 @@
 //! Sets the checkout up, and checks it. Uses of the product what is shared with it (tools, processes); everything else
 //! goes through the `tether` binary.
 
+mod chaos;
 mod crate_graph;
 mod dap_schema;
 mod demo;
@@ -41,6 +42,8 @@ enum Task {
     Fuzz(fuzz::FuzzOptions),
     /// Use a window and six debug sessions for an hour, and check that the supervisor does not grow
     Soak(soak::SoakOptions),
+    /// Play random operations and faults for long, and check what must hold (tests/chaos)
+    Chaos(chaos::ChaosOptions),
     /// Draw the picture of the workspace's crates again (docs/src/crates.svg)
     Graph,
     /// Run the README's story on a real Extension Development Host
@@ -66,6 +69,7 @@ fn run_task(task: Task) -> Result<()> {
         Task::Schema { folder } => dap_schema::check_messages(&folder, &paths::CheckoutPaths::find()?.data),
         Task::Fuzz(options) => fuzz::run_target(&options),
         Task::Soak(options) => soak::run_soak(&options),
+        Task::Chaos(options) => chaos::run_chaos(&options),
         Task::Graph => crate_graph::write_picture(&paths::CheckoutPaths::find()?.checkout),
         Task::Demo(options) => demo::run_demo(&options),
     }

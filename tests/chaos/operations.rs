@@ -1,0 +1,334 @@
+//! The operations: how each is requested, and what its answer says of the sessions.
+
+use serde_json::{Value, json};
+
+use crate::beliefs::{Belief, Session};
+use crate::calls::{Answer, Call, given, no_params};
+use crate::programs::{Listening, Program};
+use crate::script::{Operation, Step};
+use crate::world::World;
+
+/// More sessions are not started.
+pub const MAX_SESSIONS: usize = 4;
+/// How long a request waits for a stop that comes at once, in seconds.
+const WAIT: f64 = 0.4;
+/// And how long for the first stop.
+const LAUNCH_WAIT: f64 = 10.0;
+/// No such session.
+const NOT_FOUND: [i64; 2] = [-32001, 3];
+
+/// A step as it is carried out now.
+pub struct Planned {
+    pub operation: Operation,
+    pub call: Call,
+    /// The session that it is about.
+    pub session: Option<String>,
+}
+
+/// What the operation of a step is about, as things are.
+pub fn plan(world: &mut World, step: &Step) -> Planned {
+    let count = world.sessions.len();
+    let subject = (count > 0).then(|| step.subject % count);
+    let operation = match (step.operation, subject) {
+        (Operation::Launch, Some(_)) if count >= MAX_SESSIONS => Operation::ContinueAndWait,
+        (Operation::Attach, _) if count >= MAX_SESSIONS || !can_attach(world) => Operation::Status,
+        (other, _) => other,
+    };
+    match subject {
+        None if needs_session(operation) => launch(world, step),
+        subject => {
+            let session = subject.filter(|_| needs_session(operation)).map(|at| &world.sessions[at]);
+            match operation {
+                Operation::Launch => launch(world, step),
+                Operation::Attach => attach(world),
+                _ => {
+                    let call = request(world, operation, session, step);
+                    Planned { operation, call, session: session.map(|it| it.id.clone()) }
+                }
+            }
+        }
+    }
+}
+
+fn can_attach(world: &World) -> bool {
+    world.programs.iter().any(|it| it.adapter == "debugpy") && !world.sessions.iter().any(|it| it.is_attached)
+}
+
+fn needs_session(operation: Operation) -> bool {
+    use Operation::*;
+    !matches!(
+        operation,
+        Launch
+            | Attach
+            | List
+            | WaitBeside
+            | Break
+            | Unbreak
+            | Breakpoints
+            | WindowStart
+            | WindowStop
+            | WindowRestart
+            | WindowStatus
+            | WindowEvaluate
+            | WindowChanges
+            | Touch
+            | Upgrade
+    )
+}
+
+/// Node's programs are started sooner than those of the others.
+fn choose_program(world: &World, choice: u64) -> &'static Program {
+    let first = world.programs[0];
+    match choice % 5 {
+        0..=2 => first,
+        other => world.programs.get(other as usize - 2).copied().unwrap_or(first),
+    }
+}
+
+fn stop_at(program: &Program, choice: u64) -> String {
+    let stops = program.stops();
+    format!("{}:{}", program.source, stops[choice as usize % stops.len()])
+}
+
+pub fn launch(world: &World, step: &Step) -> Planned {
+    launch_program(choose_program(world, step.choice), step)
+}
+
+pub fn launch_program(program: &Program, step: &Step) -> Planned {
+    let params = json!({
+        "program": program.file, "adapter": program.adapter, "breakpoints": [stop_at(program, step.choice >> 8)],
+        "wait": LAUNCH_WAIT, "budget": 0,
+    });
+    Planned { operation: Operation::Launch, call: Call::Request("debug/launch", params), session: None }
+}
+
+pub fn attach(world: &mut World) -> Planned {
+    let sandbox = &world.sandbox;
+    let listening = world.listening.get_or_insert_with(|| Listening::start(sandbox));
+    let params = json!({"port": listening.tunnel.port, "language": "python", "wait": LAUNCH_WAIT, "budget": 0});
+    Planned { operation: Operation::Attach, call: Call::Request("debug/attach", params), session: None }
+}
+
+fn request(world: &World, operation: Operation, session: Option<&Session>, step: &Step) -> Call {
+    let id = session.map(|it| it.id.as_str());
+    let program = session.map_or(world.programs[0], |it| it.program);
+    let of = |params: Value| -> Value {
+        let mut params = params;
+        params["sessionId"] = json!(id);
+        given(params)
+    };
+    let budget = if step.choice.is_multiple_of(16) { Value::Null } else { json!(0) };
+    let waiting = |params: Value| {
+        let mut params = of(params);
+        params["wait"] = json!(WAIT);
+        params["budget"] = budget.clone();
+        given(params)
+    };
+    let (method, params) = match operation {
+        Operation::Launch | Operation::Attach => unreachable!("they are planned before"),
+        Operation::Restart => ("debug/launch", json!({"restart": id, "wait": LAUNCH_WAIT, "budget": 0})),
+        Operation::Stop => ("debug/stop", of(json!({}))),
+        Operation::Detach => ("debug/stop", of(json!({"detach": true}))),
+        Operation::Status => ("debug/status", of(json!({}))),
+        Operation::List => ("debug/status", no_params()),
+        Operation::Evaluate => ("debug/evaluate", of(json!({"expression": program.turns}))),
+        Operation::Stack => ("debug/stack", of(json!({"levels": 3}))),
+        Operation::Variables => ("debug/variables", of(json!({"count": 5}))),
+        Operation::Source => ("debug/source", of(json!({}))),
+        Operation::Output => ("debug/output", of(json!({}))),
+        Operation::Events => ("debug/events", of(json!({}))),
+        Operation::Continue => ("debug/continue", of(json!({}))),
+        Operation::ContinueAndWait => ("debug/continue", waiting(json!({}))),
+        Operation::StepOver => ("debug/step", waiting(json!({"kind": "over"}))),
+        Operation::StepInto => ("debug/step", waiting(json!({"kind": "into"}))),
+        Operation::StepOut => ("debug/step", waiting(json!({"kind": "out"}))),
+        Operation::RunTo => ("debug/run_to", waiting(json!({"file": stop_at(program, step.choice)}))),
+        Operation::Pause => ("debug/pause", waiting(json!({}))),
+        Operation::Wait => ("debug/wait_for_stop", of(json!({"timeout": WAIT, "budget": budget}))),
+        Operation::WaitBeside => return command(&["debug", "wait", "3"]),
+        Operation::CommandStatus => return command(&["debug", "status", id.unwrap_or_default()]),
+        Operation::CommandContinue => {
+            return command(&["debug", "continue", "--session", id.unwrap_or_default(), "--wait", "0.4"]);
+        }
+        Operation::Break => {
+            let program = world.programs[step.subject % world.programs.len()];
+            ("breakpoint/set", json!({"file": stop_at(program, step.choice)}))
+        }
+        Operation::Unbreak if step.choice.is_multiple_of(4) => ("breakpoint/remove", json!({"all": true})),
+        Operation::Unbreak => {
+            let program = world.programs[step.subject % world.programs.len()];
+            ("breakpoint/remove", json!({"file": stop_at(program, step.choice)}))
+        }
+        Operation::Breakpoints => ("breakpoint/list", no_params()),
+        Operation::WindowStart => ("window/start", no_params()),
+        Operation::WindowStop => ("window/stop", no_params()),
+        Operation::WindowRestart => ("window/restart", no_params()),
+        Operation::WindowStatus => ("window/status", no_params()),
+        Operation::WindowEvaluate => ("window/evaluate", json!({"expression": "globalThis.answer"})),
+        Operation::WindowChanges | Operation::Touch => ("window/changes", no_params()),
+        Operation::Upgrade => return command(&["upgrade"]),
+    };
+    Call::Request(method, params)
+}
+
+fn command(words: &[&str]) -> Call {
+    Call::Command(words.iter().copied().chain(["--json"]).map(str::to_owned).collect())
+}
+
+/// Forgets what the operation may change, before it is requested.
+pub fn open_beliefs(world: &mut World, planned: &Planned) {
+    use Operation::*;
+    match planned.operation {
+        Touch => {
+            let text = format!("{}// {}\n", crate::support::NODE_SERVICE, world.report.operations);
+            // It may be impossible now.
+            let _ = std::fs::write(world.sandbox.path("server.js"), text);
+            world.window = None;
+        }
+        WindowStop | WindowRestart => world.window = None,
+        _ => {}
+    }
+    let operation = planned.operation;
+    let Some(session) = planned.session.as_deref().and_then(|id| world.session(id)) else { return };
+    let released = session.pid.filter(|_| operation == Detach && !session.is_attached);
+    match operation {
+        Restart | Stop | Detach => session.harm(),
+        Continue | ContinueAndWait | CommandContinue | StepOver | StepInto | StepOut | RunTo => {
+            session.belief = Belief::Open;
+        }
+        _ => {}
+    }
+    world.released.extend(released.map(|pid| pid as u32));
+}
+
+/// Takes over what the answer says. `is_disturbed`: a fault may have made it fail. Errors: it cannot be true.
+pub fn learn(world: &mut World, planned: &Planned, answer: &Answer, is_disturbed: bool) -> Result<(), String> {
+    let value = match answer {
+        Answer::Done(value) => value,
+        Answer::Failed(message, code) => return learn_failure(world, planned, (message, *code), is_disturbed),
+        Answer::Gone => return Ok(()),
+    };
+    match planned.operation {
+        Operation::Launch | Operation::Attach | Operation::Restart => {
+            if planned.operation == Operation::Restart {
+                world.sessions.retain(|it| Some(&it.id) != planned.session.as_ref());
+            }
+            learn_start(world, planned, value)
+        }
+        Operation::List => learn_list(world, value),
+        Operation::WindowStatus | Operation::WindowStart | Operation::WindowRestart => learn_window(world, value),
+        Operation::Evaluate => planned.session.as_deref().map_or(Ok(()), |id| match world.session(id) {
+            Some(session) => {
+                let was_known = session.stop().is_some_and(|it| it.turns.is_some());
+                session.learn_turns(value)?;
+                world.report.stops_checked += usize::from(was_known);
+                Ok(())
+            }
+            None => Ok(()),
+        }),
+        _ if value["state"].is_string() && planned.session.is_some() => {
+            learn_state(world, planned.session.as_deref().expect("it was tested"), value)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an operation succeeds at every stop.
+fn works_at_a_stop(operation: Operation) -> bool {
+    use Operation::*;
+    matches!(operation, Status | Evaluate | Stack | Output | Events | Wait | CommandStatus)
+}
+
+fn learn_failure(
+    world: &mut World,
+    planned: &Planned,
+    (message, code): (&str, i64),
+    is_disturbed: bool,
+) -> Result<(), String> {
+    let operation = planned.operation;
+    let Some(session) = planned.session.as_deref().and_then(|id| world.session(id)) else { return Ok(()) };
+    let is_missing = NOT_FOUND.contains(&code) && message.contains("no debug session");
+    match session.stop() {
+        Some(_) if is_missing => return Err(format!("{} is lost: {message}", session.id)),
+        Some(stop) if works_at_a_stop(operation) && !is_disturbed => {
+            return Err(format!("{operation:?} has failed at a stop of {}, {stop:?}: {message}", session.id));
+        }
+        _ => {}
+    }
+    if is_missing && session.is_harmed {
+        world.sessions.retain(|it| Some(&it.id) != planned.session.as_ref());
+    }
+    Ok(())
+}
+
+fn learn_start(world: &mut World, planned: &Planned, value: &Value) -> Result<(), String> {
+    let Some(id) = value["sessionId"].as_str() else { return Err(format!("no session has begun: {value}")) };
+    adopt(world, id, value["adapter"].as_str().unwrap_or_default(), planned.operation == Operation::Attach, false);
+    learn_state(world, id, value)
+}
+
+/// Adds a session that is not known yet.
+fn adopt(world: &mut World, id: &str, adapter: &str, is_attached: bool, is_harmed: bool) {
+    if world.sessions.iter().any(|it| it.id == id) {
+        return;
+    }
+    let Some(program) = world.programs.iter().copied().find(|it| it.adapter == adapter) else { return };
+    world.report.sessions += 1;
+    world.sessions.push(Session {
+        id: id.to_owned(),
+        program,
+        belief: Belief::Open,
+        is_harmed,
+        is_attached,
+        pid: None,
+    });
+}
+
+/// What a status, or the result of a resume, says of a session.
+pub fn learn_state(world: &mut World, id: &str, value: &Value) -> Result<(), String> {
+    let Some(session) = world.sessions.iter_mut().find(|it| it.id == id) else { return Ok(()) };
+    let was_stopped = session.stop().is_some();
+    let has_ended = session.learn(value)?;
+    world.report.stops_checked += usize::from(was_stopped);
+    if has_ended {
+        world.sessions.retain(|it| it.id != id);
+    }
+    Ok(())
+}
+
+/// What the list of all sessions says: one that is missing is lost.
+pub fn learn_list(world: &mut World, value: &Value) -> Result<(), String> {
+    let single = std::slice::from_ref(value);
+    let all = value["sessions"].as_array().map_or(single, Vec::as_slice);
+    let all: Vec<&Value> = all.iter().filter(|it| it["sessionId"].is_string()).collect();
+    for entry in &all {
+        let id = entry["sessionId"].as_str().unwrap_or_default();
+        if !matches!(entry["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")) {
+            // Its launch was not answered. An attached one has no process of its own.
+            let is_attached = entry["name"].as_str().is_some_and(|name| !name.starts_with("turns"));
+            adopt(world, id, entry["adapter"].as_str().unwrap_or_default(), is_attached, true);
+        }
+        learn_state(world, id, entry)?;
+    }
+    // A single active session is shown alone, without those that have ended.
+    let is_listed = |id: &str| all.iter().any(|it| it["sessionId"] == id);
+    if let Some(lost) = world.sessions.iter().find(|it| it.stop().is_some() && !is_listed(&it.id)) {
+        return Err(format!("{} is not listed any more, {:?}: {value}", lost.id, lost.belief));
+    }
+    world.sessions.retain(|it| is_listed(&it.id) || !it.is_harmed);
+    Ok(())
+}
+
+fn learn_window(world: &mut World, value: &Value) -> Result<(), String> {
+    let seen = value["pid"].as_u64().map(|pid| pid as u32).filter(|_| value["state"] == "ready");
+    match world.window {
+        Some(known) if seen != Some(known) && value["state"] != "unresponsive" => {
+            Err(format!("the window was process {known}: {value}"))
+        }
+        Some(_) => Ok(()),
+        None => {
+            world.window = seen;
+            Ok(())
+        }
+    }
+}
