@@ -19,6 +19,8 @@ pub const PROTOCOL: u32 = 1;
 
 /// The first request: [`HelloParams`], [`HelloResult`].
 pub const HELLO: &str = "host/hello";
+/// Answered at once, whatever else is under way: no parameters, nothing.
+pub const PING: &str = "host/ping";
 /// Starts the session: [`StartParams`], [`StartResult`].
 pub const START: &str = "host/start";
 /// Starts a further program of the session: [`FurtherParams`], [`StartResult`].

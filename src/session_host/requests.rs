@@ -21,7 +21,7 @@ use super::operations::run_operation;
 use super::operations::stop_report::{report_start, stop_location};
 use super::protocol::{
     BreakpointsParams, DISCONNECT, EXIT, EditorStart, FINISH_START, FactsReport, FinishParams, FurtherParams,
-    HostedRequest, JOIN, JoinParams, OPEN_SESSION, REATTACH, REPORT, REPORT_REATTACHED, ReattachParams,
+    HostedRequest, JOIN, JoinParams, OPEN_SESSION, PING, REATTACH, REPORT, REPORT_REATTACHED, ReattachParams,
     ReattachedParams, SEND_BREAKPOINTS, START, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartParams, StartResult,
 };
 use crate::debug::join::{SessionChoice, SessionStart};
@@ -114,6 +114,7 @@ impl HostState {
     /// Carries out one request.
     pub(super) async fn handle(self: &Arc<HostState>, method: &str, params: Value) -> Result<Value> {
         match method {
+            PING => Ok(Value::Null),
             START => to_value(method, &self.start(read(method, params)?).await?),
             START_FURTHER => to_value(method, &self.start_further(read(method, params)?).await?),
             FINISH_START => to_value(method, &self.finish_start(&read(method, params)?)?),

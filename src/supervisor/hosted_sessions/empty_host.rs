@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use tether_base::error::{ErrorContext, Result};
+use tether_base::error::{ErrorContext, ErrorKind, Result};
 use tether_base::sync::lock;
 use tether_process::Process;
 use tokio::process::Child;
 use tokio::time::timeout;
+use tracing::warn;
 
 use super::HostedSessions;
 use super::host_link::HostLink;
@@ -74,10 +75,12 @@ impl HostParts {
     }
 }
 
-/// Has a host end its session and exit, and waits until it has closed the connection.
+/// Has a host end its session and exit, and waits until it has closed the connection, unless it does not answer.
 pub(super) async fn end_host(link: &HostLink) {
-    let _ = link.call(EXIT, &Value::Null).await;
-    link.wait_closed().await;
+    match link.call(EXIT, &Value::Null).await {
+        Err(error) if error.kind == ErrorKind::TimedOut => warn!("{error}"),
+        _ => link.wait_closed().await,
+    }
 }
 
 /// What is stored of a host that has just been started.

@@ -15,21 +15,27 @@ use tether_wire::rpc::{CallError, RpcError, RpcPeer, RpcRequest, open_connection
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::session_host::facts::SessionFacts;
 use crate::session_host::protocol::{
     BREAKPOINTS_CHANGED, EditorStart, FACTS, FactsReport, HELLO, HelloParams, HelloResult, HostResult, OPEN_SESSION,
-    PROTOCOL,
+    PING, PROTOCOL,
 };
 use crate::vocabulary::RunState;
 
 /// How long a host may take to answer the first request.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// A request may take as long as it likes, as long as its host answers another one in between, within this time.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two of these, for each request.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A connection; dropping it closes it, and the host goes on.
 pub struct HostLink {
     peer: RpcPeer,
+    /// The process of the host, as it says; 0 before it has.
+    pid: u32,
     facts: Arc<watch::Sender<FactsReport>>,
     tasks: [JoinHandle<()>; 2],
 }
@@ -96,7 +102,7 @@ impl HostLink {
             };
             serve_requests(&answering, &mut incoming, handle, notified).await;
         });
-        let link = HostLink { peer, facts, tasks: [driver, receiver] };
+        let mut link = HostLink { peer, pid: 0, facts, tasks: [driver, receiver] };
         let hello = HelloParams { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL };
         let hello: HelloResult = match timeout(HELLO_TIMEOUT, link.request(HELLO, &hello)).await {
             Ok(answered) => answered?,
@@ -110,6 +116,7 @@ impl HostLink {
             let error = Error::other(doing()).because(format!("it speaks version {other}, and this program {own}"));
             return Err(error.hint(format!("`kill {}` ends it, and its program", hello.pid)));
         }
+        link.pid = hello.pid;
         Ok((link, hello))
     }
 
@@ -123,7 +130,7 @@ impl HostLink {
         self.facts.subscribe()
     }
 
-    /// Sends a request. Errors: those of the host, or it has ended.
+    /// Sends a request. Errors: those of the host; it has ended, or does not answer anything.
     pub async fn request<R: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<R> {
         let params = serde_json::to_value(params).doing(|| format!("cannot send {method}"))?;
         let result = self.call(method, &params).await?;
@@ -132,7 +139,11 @@ impl HostLink {
 
     /// As [`HostLink::request`], with parameters and result as they are.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value> {
-        match self.peer.call(method, params).await {
+        let answer = tokio::select! {
+            answer = self.peer.call(method, params) => answer,
+            () = self.wait_silent() => return Err(silent_host(method, self.pid)),
+        };
+        match answer {
             Ok(result) => {
                 let HostResult { changed, result } =
                     HostResult::take_apart(result).doing(|| format!("cannot read the result of {method}"))?;
@@ -150,6 +161,18 @@ impl HostLink {
             Err(closed) => {
                 let error = Error::other(format!("{method} was interrupted: the session's host has ended"));
                 Err(error.because(closed).hint("`tether debug status` shows what has become of it"))
+            }
+        }
+    }
+
+    /// Resolves when the host answers nothing any more: it was stopped, or hangs.
+    async fn wait_silent(&self) {
+        let mut turns = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
+        loop {
+            turns.tick().await;
+            // A closed connection ends the request itself.
+            if timeout(PING_TIMEOUT, self.peer.call(PING, &Value::Null)).await.is_err() {
+                return;
             }
         }
     }
@@ -173,6 +196,14 @@ impl HostLink {
     pub async fn wait_closed(&self) {
         self.peer.wait_closed().await;
     }
+}
+
+/// What a caller is told of a host that does not answer.
+pub(super) fn silent_host(method: &str, pid: u32) -> Error {
+    Error::new(ErrorKind::TimedOut, format!("{method} is not answered by the session's host"))
+        .because(format!("process {pid} has answered nothing for {PING_TIMEOUT:?}"))
+        .hint(format!("`kill -CONT {pid}` if it was stopped: the session goes on as it is"))
+        .hint(format!("`kill -9 {pid}` ends it, and the session with it"))
 }
 
 fn read_editor_start(request: &RpcRequest) -> Result<EditorStart> {

@@ -1,6 +1,7 @@
 //! The state of all debug sessions, or of one.
 
-use tether_base::error::Result;
+use futures_util::future::join_all;
+use tether_base::error::{ErrorKind, Result};
 
 use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus};
@@ -24,10 +25,8 @@ impl OperationHandler for DebugStatusParams {
         }
         let (ended, living): (Vec<ListedSession>, Vec<ListedSession>) =
             all.into_iter().partition(ListedSession::is_ended);
-        let mut listed = Vec::new();
-        for session in living.iter().chain(&ended) {
-            listed.push(read_status(context, session, is_window_stale).await);
-        }
+        let all = living.iter().chain(&ended);
+        let listed = join_all(all.map(|session| read_status(context, session, is_window_stale))).await;
         Ok(DebugStatus { session: None, sessions: Some(listed), notes })
     }
 }
@@ -39,9 +38,14 @@ async fn read_status(
 ) -> DebugSessionStatus {
     match session {
         ListedSession::Here(managed) => full_status(&context.sessions, managed, is_window_stale).await,
-        // A host that does not answer has just ended.
         ListedSession::Hosted(hosted) => {
-            let status = hosted.read_status().await.unwrap_or_else(|_| session.known_status());
+            let status = hosted.read_status().await.unwrap_or_else(|error| match error.kind {
+                ErrorKind::TimedOut => {
+                    DebugSessionStatus { message: Some(error.to_string()), ..session.known_status() }
+                }
+                // It has just ended.
+                _ => session.known_status(),
+            });
             let stale = if session.is_following() { is_window_stale } else { status.stale };
             DebugSessionStatus { stale, ..status }
         }
