@@ -21,7 +21,7 @@ use super::hosted_sessions::{HostedSessions, ListedSession};
 use crate::api::debug::WindowPart;
 use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{SessionEntry, SessionRegistry, SessionRequest, StoredSession};
+use crate::debug::{RejoinHost, SessionEntry, SessionRegistry, SessionRequest, StoredSession};
 use crate::session_host::operations::reattached;
 use crate::vocabulary::RunState;
 use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
@@ -211,10 +211,11 @@ async fn recover_and_follow(window: Window, sessions: WindowSessions, followers:
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
-    let rejoin = |stored: StoredSession| -> BoxFuture<'static, bool> {
-        let hosted = sessions.hosted.clone();
+    let hosted = sessions.hosted.clone();
+    let rejoin: RejoinHost = Arc::new(move |stored: StoredSession| {
+        let hosted = hosted.clone();
         async move { hosted.rejoin(stored).await }.boxed()
-    };
+    });
     window.wait_for_search().await;
     let generation = window.watch().borrow().generation;
     // There was no window to arm before.

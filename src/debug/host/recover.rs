@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                          ┌─ its host runs ──▶ rejoined: nothing has happened to it
-//!  stored session ─────────┤
+//!  stored session ─────────┼─ its host runs, and does not answer ──▶ disconnected, until it does
 //!                          └─ no host: processes with its launch id are ended
 //!                                  ├─ it listens ──▶ reattached: same id, same breakpoints ─┐ fails
 //!                                  └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
@@ -45,12 +45,22 @@ const LISTEN_AGAIN_DELAY: Duration = Duration::from_millis(500);
 
 /// Resolves what a session is to be attached to now. Errors: there is nothing, and why.
 pub type ResolveRequest<'a> = &'a (dyn Fn(SessionRequest) -> BoxFuture<'static, Result<SessionRequest>> + Send + Sync);
-/// Joins a session again in the process that hosts it. Returns whether that is there.
-pub type RejoinHost<'a> = &'a (dyn Fn(StoredSession) -> BoxFuture<'static, bool> + Send + Sync);
+/// Joins a session again in the process that hosts it.
+pub type RejoinHost = Arc<dyn Fn(StoredSession) -> BoxFuture<'static, HostReunion> + Send + Sync>;
+
+/// What has come of the host of a stored session.
+pub enum HostReunion {
+    /// The session goes on in it.
+    Joined,
+    /// It has ended, or another process has its place.
+    Gone,
+    /// It runs, and does not answer.
+    Silent(Error),
+}
 
 impl SessionRegistry {
     /// Recovers the sessions of an earlier supervisor.
-    pub async fn recover_sessions(&self, now: ResolveRequest<'_>, rejoin: RejoinHost<'_>) {
+    pub async fn recover_sessions(&self, now: ResolveRequest<'_>, rejoin: &RejoinHost) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now, rejoin))).await;
         let grouped = tokio::task::spawn_blocking(tether_process::group_by_launch_id).await;
@@ -72,10 +82,14 @@ impl SessionRegistry {
         entry: &StoredSession,
         left: &LeftoverSessions,
         now: ResolveRequest<'_>,
-        rejoin: RejoinHost<'_>,
+        rejoin: &RejoinHost,
     ) {
         let is_hosted = entry.host.is_some() && !left.rebooted;
-        if is_hosted && rejoin(entry.clone()).await {
+        let reunion = if is_hosted { rejoin(entry.clone()).await } else { HostReunion::Gone };
+        if let HostReunion::Silent(error) = &reunion {
+            self.follow_silent_host(entry.clone(), error, Arc::clone(rejoin));
+        }
+        if !matches!(reunion, HostReunion::Gone) {
             return self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
         }
         if entry.ended {
@@ -99,6 +113,29 @@ impl SessionRegistry {
             self.0.store.remove_session(&entry.launch_id);
         }
         self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
+    }
+
+    /// Lists a session whose host does not answer as disconnected, until that does, or ends. Nothing of it is ended before.
+    fn follow_silent_host(&self, entry: StoredSession, error: &Error, rejoin: RejoinHost) {
+        self.insert_lost(entry.clone(), error.to_string(), Arc::default());
+        let sessions = self.clone();
+        self.run_task(async move {
+            let reunion = loop {
+                match rejoin(entry.clone()).await {
+                    // It was given its time to answer.
+                    HostReunion::Silent(_) => {}
+                    reunion => break reunion,
+                }
+            };
+            match reunion {
+                HostReunion::Joined => sessions.remove_session(&entry.id),
+                _ => {
+                    sessions.lose_hosted(&entry, "lost: its session host has ended".to_owned()).await;
+                    sessions.0.store.remove_session(&entry.launch_id);
+                }
+            }
+            sessions.report_change();
+        });
     }
 
     /// `Err(None)`: such a session cannot be reattached.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use tether_base::bounded_file;
 use tether_base::clock::now_ms;
-use tether_base::error::{Error, Result};
+use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
 use tether_process::Process;
 use tokio::process::Child;
@@ -23,14 +23,15 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::empty_host::{EXIT_TIMEOUT, EmptyHost, HostParts, end_host, host_record};
-use super::host_link::HostLink;
+use super::host_link::{HostLink, silent_host};
 use super::host_start::start_host;
 use super::hosted_session::HostedSession;
 use crate::api::OperationParams;
 use crate::api::debug::breakpoints::{BreakpointReport, WatchpointSetParams};
 use crate::config::TestRunner;
 use crate::debug::{
-    HostedEntry, RemoteSessions, SessionBindings, SessionRegistry, SessionRequest, StoredSession, expired_sessions,
+    HostReunion, HostedEntry, RemoteSessions, SessionBindings, SessionRegistry, SessionRequest, StoredSession,
+    expired_sessions,
 };
 use crate::session_host::facts::SessionFacts;
 use crate::session_host::loopback_listener::OpenedPort;
@@ -219,33 +220,36 @@ impl HostedSessions {
         Ok(session)
     }
 
-    /// Joins a session of an earlier supervisor again, in its host. Returns whether that is there.
-    pub async fn rejoin(&self, stored: StoredSession) -> bool {
-        let Some(record) = stored.host.clone() else { return false };
+    /// Joins a session of an earlier supervisor again, in its host.
+    pub async fn rejoin(&self, stored: StoredSession) -> HostReunion {
+        let Some(record) = stored.host.clone() else { return HostReunion::Gone };
         let is_same = |process: &Process| process.start_ticks() == record.start_ticks;
         let Some(process) = Process::open(record.pid).ok().filter(is_same) else {
             let _ = std::fs::remove_file(&record.socket);
-            return false;
+            return HostReunion::Gone;
         };
         let (link, hello) = match self.connect(&record.socket, &stored.launch_id).await {
             Ok(connected) => connected,
             Err(error) => {
                 warn!("{}: {error}", stored.id);
-                return false;
+                if error.kind == ErrorKind::TimedOut {
+                    return HostReunion::Silent(silent_host("a new supervisor", record.pid));
+                }
+                return HostReunion::Gone;
             }
         };
         if hello.pid != record.pid {
             warn!("{}: process {} listens in the place of its host", stored.id, hello.pid);
-            return false;
+            return HostReunion::Gone;
         }
         let Some(HostedRequest { session_id, mut request, secrets, note }) = hello.session else {
             if hello.has_editor {
                 // It has not started anything yet, and is told so when it tries.
-                return true;
+                return HostReunion::Joined;
             }
             // Its supervisor has ended while it was being started, which was undone.
             end_host(&link).await;
-            return false;
+            return HostReunion::Gone;
         };
         request.debug_target.secrets = secrets;
         let (launch_id, host_pid) = (stored.launch_id.clone(), record.pid);
@@ -254,7 +258,7 @@ impl HostedSessions {
         let session = HostedSession { id: session_id, request: Arc::new(request), note, launch_id, host_pid, link };
         let entry = self.0.sessions.adopt_hosted(stored);
         self.insert(Arc::new(session), entry, HostProcess::Found(process));
-        true
+        HostReunion::Joined
     }
 
     /// Leaves the sessions to the next supervisor; the hosts of those that have ended are ended.

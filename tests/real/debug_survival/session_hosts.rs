@@ -189,6 +189,36 @@ fn a_host_that_ends_takes_its_own_session_only_and_the_reason_is_named() {
 }
 
 #[test]
+fn a_host_that_answers_nothing_is_named_and_its_program_stays_where_it_is() {
+    if found("node").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.js", JAVASCRIPT)]);
+    let at = stop("app.js", JAVASCRIPT);
+    let launched = sandbox.json(&["debug", "launch", "app.js", "--adapter", "node", "--break", &at, "--wait", "60"]);
+    let pid = launched["pid"].as_u64().unwrap() as u32;
+    let [host] = sandbox.session_hosts()[..] else { panic!("{:?}", sandbox.session_hosts()) };
+    kill(host, Signal::STOP);
+    let words = format!("process {host} has answered nothing");
+    sandbox.tether(&["debug", "evaluate", "total"]).fails(124, &[&words, &format!("kill -CONT {host}")]);
+    let listed = sandbox.json(&["debug", "status"]);
+    assert_eq!(listed["state"], "STOPPED", "{listed}");
+    assert!(listed["message"].as_str().unwrap().contains(&words), "{listed}");
+    // The next supervisor does not end what it cannot reach.
+    kill_supervisor(&sandbox);
+    let status = sandbox.json(&["debug", "status", "d1"]);
+    assert_eq!(status["state"], "DISCONNECTED", "{status}");
+    assert!(status["message"].as_str().unwrap().contains(&words), "{status}");
+    assert!(is_alive(pid));
+    kill(host, Signal::CONT);
+    let back = eventually("it is there again", || {
+        Some(sandbox.json(&["debug", "status", "d1"])).filter(|status| status["state"] == "STOPPED")
+    });
+    assert_eq!((line(&back), back["pid"].as_u64()), (line(&launched), Some(u64::from(pid))));
+    sandbox.json(&["debug", "evaluate", "total"]);
+}
+
+#[test]
 fn a_host_that_panics_takes_its_own_session_only_and_the_panic_is_named() {
     if found("node").is_none() {
         return;
