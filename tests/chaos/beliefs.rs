@@ -58,6 +58,9 @@ impl Session {
         let reason = &answer["stopReason"]["location"]["lineNumber"];
         let seen = Stop { pid: answer["pid"].as_u64(), line: reason.as_u64(), turns: None };
         self.pid = self.pid.or(seen.pid);
+        if is_silent(answer) {
+            return Ok(false);
+        }
         match (state, &mut self.belief) {
             ("STOPPED", Belief::Stopped(stop)) => {
                 let agree = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
@@ -98,6 +101,11 @@ impl Session {
             }
         }
     }
+}
+
+/// Its host does not answer: nothing is known of it.
+pub fn is_silent(answer: &Value) -> bool {
+    answer["message"].as_str().is_some_and(|message| message.contains("has answered nothing"))
 }
 
 fn is_reconnecting(answer: &Value) -> bool {

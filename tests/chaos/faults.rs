@@ -60,7 +60,7 @@ pub fn prepare(world: &mut World, fault: Fault, step: &Step) -> Result<(), Strin
         return Ok(());
     }
     let planned = match fault {
-        Fault::KillHost | Fault::SlowHost | Fault::NoDescriptorsInHost | Fault::RecycledRecord
+        Fault::KillHost | Fault::SlowHost | Fault::SilentHost | Fault::NoDescriptorsInHost | Fault::RecycledRecord
             if world.sessions.is_empty() =>
         {
             launch(world, step)
@@ -127,6 +127,7 @@ pub fn inject(world: &mut World, fault: Fault, step: &Step) -> Injected {
             let host = choose(world, step, |_| true).and_then(|id| world.host(&id));
             slow(host, step)
         }
+        Fault::SilentHost => silence_host(world, step),
         Fault::SlowAdapter => {
             let adapter = find_adapter(world, step).map(|(_, pid)| pid);
             slow(adapter, step)
@@ -213,6 +214,17 @@ fn slow(pid: Option<u32>, step: &Step) -> Injected {
     pause(step.hold);
     kill(pid, Signal::CONT);
     Injected::harmless()
+}
+
+/// Has a host answer nothing, and ends the supervisor: the next one finds it so.
+fn silence_host(world: &mut World, step: &Step) -> Injected {
+    let host = choose(world, step, |_| true).and_then(|id| world.host(&id));
+    let Some(host) = host.filter(|_| !world.is_lasting(Fault::SilentHost)) else { return Injected::nothing() };
+    kill(host, Signal::STOP);
+    let until = step.index;
+    let lift = move |_: &mut World| kill(host, Signal::CONT);
+    world.lasting.push(Lasting { fault: Fault::SilentHost, until, lift: Box::new(lift) });
+    kill_supervisor(world)
 }
 
 fn kill_command(world: &World, step: &Step) -> Injected {

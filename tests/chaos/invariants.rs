@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use procfs::process::Process;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::beliefs::is_silent;
 use crate::calls::{Answer, Call, no_params};
 use crate::faults::{find_supervisor, pause};
 use crate::operations::{learn_list, learn_state};
@@ -59,12 +60,22 @@ pub fn check_thoroughly(world: &mut World) -> Result<(), String> {
     let stopped: Vec<(String, &str)> =
         world.sessions.iter().filter(|it| it.stop().is_some()).map(|it| (it.id.clone(), it.program.turns)).collect();
     for (id, turns) in stopped {
-        let status = world.ask("debug/status", json!({"sessionId": id}))?;
+        let status = read_status(world, &id)?;
         learn_state(world, &id, &status)?;
         let value = world.ask("debug/evaluate", json!({"sessionId": id, "expression": turns}))?;
         world.session(&id).map_or(Ok(()), |it| it.learn_turns(&value))?;
     }
     world.canaries.check()
+}
+
+/// The status of a session, once its host answers.
+fn read_status(world: &mut World, id: &str) -> Result<Value, String> {
+    let mut status = Value::Null;
+    settles(|| {
+        status = world.ask("debug/status", json!({"sessionId": id}))?;
+        if is_silent(&status) { Err(format!("the host of {id} does not answer again: {status}")) } else { Ok(()) }
+    })?;
+    Ok(status)
 }
 
 /// Repeats a check until it holds: what is ending takes its time. Errors: it does not hold in the end.

@@ -96,7 +96,12 @@ fn play(world: &mut World, step: &Step, owed: &mut Vec<Fault>) -> Result<(), Str
     let answer = world.finish(in_flight)?;
     world.report.add(&format!(" → {} ms {}", began.elapsed().as_millis(), answer.summary()));
     settle(world, &planned, &answer, (was_excused, &injected))?;
-    invariants::check_quickly(world, step.choice)
+    invariants::check_quickly(world, step.choice)?;
+    match fault {
+        // It is lifted at once: whatever is requested of a silent host takes long.
+        Some(Fault::SilentHost) => invariants::check_thoroughly(world),
+        _ => Ok(()),
+    }
 }
 
 /// Takes over what the answer and the fault say.
@@ -122,6 +127,10 @@ fn settle(
     // The answer may be from before.
     if let Some(session) = injected.harmed.as_deref().and_then(|id| world.session(id)) {
         session.harm();
+        let is_attached = session.is_attached;
+        if let Some(listening) = world.listening.as_mut().filter(|_| is_attached) {
+            listening.is_spoiled = true;
+        }
     }
     if injected.harms_window {
         world.window = None;

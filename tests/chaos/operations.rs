@@ -85,6 +85,14 @@ fn choose_program(world: &World, choice: u64) -> &'static Program {
     }
 }
 
+/// Mostly one that is debugged: another answers only after the time that binding may take.
+fn program_to_break(world: &World, step: &Step) -> &'static Program {
+    match world.sessions.len() {
+        count if count > 0 && !step.choice.is_multiple_of(16) => world.sessions[step.subject % count].program,
+        _ => world.programs[step.subject % world.programs.len()],
+    }
+}
+
 fn stop_at(program: &Program, choice: u64) -> String {
     let stops = program.stops();
     format!("{}:{}", program.source, stops[choice as usize % stops.len()])
@@ -103,6 +111,10 @@ pub fn launch_program(program: &Program, step: &Step) -> Planned {
 }
 
 pub fn attach(world: &mut World) -> Planned {
+    // A debugpy that was left by force may end the next session at once.
+    if world.listening.as_ref().is_some_and(|it| it.is_spoiled) {
+        world.listening = None;
+    }
     let sandbox = &world.sandbox;
     let listening = world.listening.get_or_insert_with(|| Listening::start(sandbox));
     let params = json!({"port": listening.tunnel.port, "language": "python", "wait": LAUNCH_WAIT, "budget": 0});
@@ -126,7 +138,7 @@ fn request(world: &World, operation: Operation, session: Option<&Session>, step:
     };
     let (method, params) = match operation {
         Operation::Launch | Operation::Attach => unreachable!("they are planned before"),
-        Operation::Restart => ("debug/launch", json!({"restart": id, "wait": LAUNCH_WAIT, "budget": 0})),
+        Operation::Restart => ("debug/launch", json!({"restart": id, "wait": 1, "budget": 0})),
         Operation::Stop => ("debug/stop", of(json!({}))),
         Operation::Detach => ("debug/stop", of(json!({"detach": true}))),
         Operation::Status => ("debug/status", of(json!({}))),
@@ -151,12 +163,12 @@ fn request(world: &World, operation: Operation, session: Option<&Session>, step:
             return command(&["debug", "continue", "--session", id.unwrap_or_default(), "--wait", "0.4"]);
         }
         Operation::Break => {
-            let program = world.programs[step.subject % world.programs.len()];
+            let program = program_to_break(world, step);
             ("breakpoint/set", json!({"file": stop_at(program, step.choice)}))
         }
         Operation::Unbreak if step.choice.is_multiple_of(4) => ("breakpoint/remove", json!({"all": true})),
         Operation::Unbreak => {
-            let program = world.programs[step.subject % world.programs.len()];
+            let program = program_to_break(world, step);
             ("breakpoint/remove", json!({"file": stop_at(program, step.choice)}))
         }
         Operation::Breakpoints => ("breakpoint/list", no_params()),

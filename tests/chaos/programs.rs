@@ -115,6 +115,8 @@ pub fn write_workspace(sandbox: &Sandbox) -> Vec<&'static Program> {
 /// A Python program that listens for its debugger, at the end of a tunnel.
 pub struct Listening {
     pub tunnel: Tunnel,
+    /// Its debugger was ended by force.
+    pub is_spoiled: bool,
     pub program: Running,
 }
 
@@ -125,7 +127,7 @@ impl Listening {
         command.current_dir(&sandbox.workspace).envs(sandbox.variables());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let port = read_port(&mut child);
-        Listening { tunnel: Tunnel::open(port), program: Running(child) }
+        Listening { tunnel: Tunnel::open(port), is_spoiled: false, program: Running(child) }
     }
 }
 

@@ -101,6 +101,8 @@ pub enum Fault {
     SlowHost,
     SlowAdapter,
     SlowProgram,
+    /// Stopped for longer than anything waits for it, while the supervisor is killed.
+    SilentHost,
     /// They connect, and say nothing or half of a message.
     SilentClient,
     SilentSupervisor,
@@ -130,6 +132,7 @@ pub const FAULTS: &[(Fault, usize)] = &[
     (Fault::SlowHost, 2),
     (Fault::SlowAdapter, 2),
     (Fault::SlowProgram, 2),
+    (Fault::SilentHost, 1),
     (Fault::SilentClient, 2),
     (Fault::SilentSupervisor, 2),
     (Fault::CutConnection, 1),
@@ -146,6 +149,8 @@ pub const FAULTS: &[(Fault, usize)] = &[
 
 /// One of so many operations has a fault.
 const OPERATIONS_PER_FAULT: u64 = 8;
+/// It takes half a minute: it is in one of so many decks.
+const DECKS_PER_SILENT_HOST: usize = 5;
 
 /// One operation, with what may go wrong meanwhile.
 #[derive(Debug)]
@@ -169,17 +174,22 @@ pub struct Step {
 pub struct Script {
     dice: Dice,
     deck: Vec<Fault>,
+    decks: usize,
     index: usize,
 }
 
 impl Script {
     pub fn new(seed: u64) -> Script {
-        Script { dice: Dice::new(seed), deck: Vec::new(), index: 0 }
+        Script { dice: Dice::new(seed), deck: Vec::new(), decks: 0, index: 0 }
     }
 
     fn draw_fault(&mut self) -> Option<Fault> {
         if self.deck.is_empty() {
             self.deck = FAULTS.iter().flat_map(|(fault, count)| std::iter::repeat_n(*fault, *count)).collect();
+            if !self.decks.is_multiple_of(DECKS_PER_SILENT_HOST) {
+                self.deck.retain(|fault| *fault != Fault::SilentHost);
+            }
+            self.decks += 1;
             self.dice.shuffle(&mut self.deck);
         }
         self.deck.pop()

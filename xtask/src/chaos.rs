@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -41,6 +41,9 @@ struct Played {
     failure: Option<String>,
 }
 
+/// What puts a process into the run.
+type Variables = [(&'static str, PathBuf)];
+
 /// Plays each seed. Errors: in one of them something did not hold.
 pub fn run_chaos(options: &ChaosOptions) -> Result<()> {
     let place = CheckoutPaths::find()?;
@@ -48,13 +51,14 @@ pub fn run_chaos(options: &ChaosOptions) -> Result<()> {
     sh.change_dir(&place.checkout);
     cmd!(sh, "cargo test --workspace --test chaos --no-run").run()?;
     let run = TestRun::start()?;
+    let variables = run.variables()?;
     let began = Instant::now();
     let waiting = Mutex::new(options.seeds.iter().copied());
     let played = Mutex::new(Vec::new());
     let play_waiting = || -> Result<()> {
         loop {
             let Some(seed) = waiting.lock().expect("no run panics with the lock").next() else { return Ok(()) };
-            let done = play(&place.checkout, &run, seed, options.operations)?;
+            let done = play(&place.checkout, (run.folder(), &variables), seed, options.operations)?;
             println!("  seed {seed}: {}", done.failure.as_ref().map_or("holds", |_| "BROKEN"));
             played.lock().expect("no run panics with the lock").push(done);
         }
@@ -76,11 +80,11 @@ pub fn run_chaos(options: &ChaosOptions) -> Result<()> {
     Ok(())
 }
 
-fn play(checkout: &Path, run: &TestRun, seed: u64, operations: u32) -> Result<Played> {
-    let report = run.folder().join(format!("chaos-{seed}.json"));
+fn play(checkout: &Path, (folder, variables): (&Path, &Variables), seed: u64, operations: u32) -> Result<Played> {
+    let report = folder.join(format!("chaos-{seed}.json"));
     let mut command = Command::new("cargo");
     command.args(["test", "--quiet", "--workspace", "--test", "chaos", "--", "--nocapture"]).current_dir(checkout);
-    command.envs(run.variables()?).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+    command.envs(variables.iter().cloned()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
     command.env("DEVTETHER_CHAOS_SEED", seed.to_string()).env("DEVTETHER_CHAOS_OPERATIONS", operations.to_string());
     command.env("DEVTETHER_CHAOS_REPORT", &report);
     let output = command.output().context("cannot run cargo")?;
