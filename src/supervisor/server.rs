@@ -24,7 +24,7 @@ use super::context::SupervisorContext;
 use super::deleted_workspaces;
 use super::editors::{Editors, host_requests};
 use super::handlers::debug::editor_session;
-use super::hosted_sessions::{HostedSessions, ListedSession};
+use super::hosted_sessions::{HostedSessions, ListedSession, find_running_hosts};
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::paths::{SupervisorPaths, check_socket_owner};
@@ -162,6 +162,7 @@ fn open_context(paths: SupervisorPaths, host_program: &Path, drivers: &mut JoinS
     let (sessions, session_driver) =
         SessionRegistry::open(Some(&paths.state), &paths.workspace, launch_id_prefix, consented_programs);
     drivers.spawn(session_driver);
+    sessions.add_unstored_hosts(find_running_hosts(&paths));
     let hosted = HostedSessions::new(paths.clone(), host_program.to_owned(), sessions.clone());
     let (editors, editor_driver) = Editors::open();
     drivers.spawn(editor_driver);

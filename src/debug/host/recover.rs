@@ -84,7 +84,7 @@ impl SessionRegistry {
         now: ResolveRequest<'_>,
         rejoin: &RejoinHost,
     ) {
-        let is_hosted = entry.host.is_some() && !left.rebooted;
+        let is_hosted = entry.host.is_some() && (!left.rebooted || left.running.contains(&entry.launch_id));
         let reunion = if is_hosted { rejoin(entry.clone()).await } else { HostReunion::Gone };
         if let HostReunion::Silent(error) = &reunion {
             self.follow_silent_host(entry.clone(), error, Arc::clone(rejoin));

@@ -18,7 +18,7 @@ use super::managed_session::ManagedSession;
 use super::remote_sessions::RemoteSessions;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::start::random_suffix;
-use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession};
+use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession, session_number};
 use crate::adapters::{AdapterSearch, wait_for_late_workers};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
 use crate::timeline::Timeline;
@@ -226,17 +226,7 @@ impl SessionRegistry {
     pub async fn store_hosted(&self) -> HostedEntry {
         let id = self.next_id();
         let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
-        let entry = StoredSession {
-            id,
-            adapter: String::new(),
-            request: SessionRequest::default(),
-            launch_id,
-            started_at: now_ms(),
-            listed: true,
-            loss: "its session host has ended".to_owned(),
-            ended: false,
-            host: None,
-        };
+        let entry = unrecorded_session(id, launch_id, None);
         let guard = self.0.store.add_session(entry.clone()).await;
         HostedEntry { entry, guard: Some(guard) }
     }
@@ -273,6 +263,27 @@ impl SessionRegistry {
     pub fn adopt_hosted(&self, entry: StoredSession) -> HostedEntry {
         let guard = self.0.store.guard_stored(&entry);
         HostedEntry { entry, guard: Some(guard) }
+    }
+
+    /// Has hosts recovered that run and are not stored, such as those of a supervisor whose disk was full: their launch ids, and what
+    /// they are.
+    pub fn add_unstored_hosts(&self, running: Vec<(String, HostRecord)>) {
+        let prefix = format!("{}-", self.0.launch_id_prefix);
+        let mut leftover = lock(&self.0.leftover);
+        for (launch_id, host) in running {
+            let id = launch_id.strip_prefix(&prefix).and_then(|it| it.split('-').next());
+            let Some(id) = id.map(str::to_owned) else { continue };
+            leftover.running.insert(launch_id.clone());
+            match leftover.sessions.iter_mut().find(|it| it.launch_id == launch_id) {
+                Some(stored) => stored.host = stored.host.take().or(Some(host)),
+                None => {
+                    let mut table = lock(&self.0.table);
+                    table.last_number = table.last_number.max(session_number(&id));
+                    leftover.sessions.push(unrecorded_session(id, launch_id, Some(host)));
+                }
+            }
+        }
+        self.0.unrecovered.send_replace(leftover.unrecovered_ids());
     }
 
     /// Records that a program runs on without its session.
@@ -353,6 +364,21 @@ impl SessionEntry for ManagedSession {
 
     fn ended_at(&self) -> Option<u64> {
         ManagedSession::ended_at(self)
+    }
+}
+
+/// What is stored of a session of which nothing else is known yet.
+fn unrecorded_session(id: String, launch_id: String, host: Option<HostRecord>) -> StoredSession {
+    StoredSession {
+        id,
+        adapter: String::new(),
+        request: SessionRequest::default(),
+        launch_id,
+        started_at: now_ms(),
+        listed: true,
+        loss: "its session host has ended".to_owned(),
+        ended: false,
+        host,
     }
 }
 

@@ -122,6 +122,8 @@ pub struct LeftoverSessions {
     pub sessions: Vec<StoredSession>,
     /// Whether the machine has been rebooted since.
     pub rebooted: bool,
+    /// The launch ids of those whose hosts were seen to run.
+    pub running: BTreeSet<String>,
 }
 
 impl LeftoverSessions {
@@ -149,7 +151,12 @@ impl SessionStore {
         if rebooted {
             content.released.clear();
         }
-        let left = LeftoverSessions { last: content.last, sessions: content.sessions.clone(), rebooted };
+        let left = LeftoverSessions {
+            last: content.last,
+            sessions: content.sessions.clone(),
+            rebooted,
+            running: BTreeSet::new(),
+        };
         let content = Mutex::new(SessionsFile { version: VERSION, boot_id, ..content });
         (SessionStore { folder: folder.map(Path::to_owned), content, writes: Mutex::default() }, left)
     }
@@ -157,7 +164,7 @@ impl SessionStore {
     /// Adds a session, or replaces the one with its id. When this returns, it is in the file; when the guard is dropped, it is removed.
     pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
         let guard = self.guard_stored(&entry);
-        let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
+        let number = session_number(&entry.id);
         self.change_and_wait(|content| {
             content.last = content.last.max(number);
             content.put_session(entry);
@@ -251,6 +258,11 @@ impl SessionStore {
             warn!("the next supervisor will not know of the debug sessions: {error}");
         }
     }
+}
+
+/// The number in the id of a session.
+pub(super) fn session_number(id: &str) -> u32 {
+    id.trim_start_matches('d').parse().unwrap_or(0)
 }
 
 /// A stored session; dropping this removes it, unless it is kept.

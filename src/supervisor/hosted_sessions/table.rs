@@ -254,9 +254,14 @@ impl HostedSessions {
         request.debug_target.secrets = secrets;
         let (launch_id, host_pid) = (stored.launch_id.clone(), record.pid);
         info!("{session_id} goes on in its host, process {host_pid}");
+        let mut entry = self.0.sessions.adopt_hosted(stored);
+        if entry.entry.adapter.is_empty() {
+            // It was found by its socket.
+            let adapter = link.read_facts(|facts| facts.status.adapter.clone());
+            self.0.sessions.record_request(&mut entry, &adapter, &request).await;
+        }
         let link = Arc::new(link);
         let session = HostedSession { id: session_id, request: Arc::new(request), note, launch_id, host_pid, link };
-        let entry = self.0.sessions.adopt_hosted(stored);
         self.insert(Arc::new(session), entry, HostProcess::Found(process));
         HostReunion::Joined
     }

@@ -219,6 +219,32 @@ fn a_host_that_answers_nothing_is_named_and_its_program_stays_where_it_is() {
 }
 
 #[test]
+fn a_session_that_could_not_be_stored_is_found_by_its_host() {
+    if found("node").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.js", JAVASCRIPT)]);
+    let at = stop("app.js", JAVASCRIPT);
+    let launch = ["debug", "launch", "app.js", "--adapter", "node", "--break", &at, "--wait", "60"];
+    let launched = sandbox.json(&launch);
+    kill_supervisor(&sandbox);
+    let mut states = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten();
+    let state = states.find(|state| state.path().is_dir()).unwrap().path();
+    std::fs::remove_file(state.join(".devtools/sessions.json")).unwrap();
+    for _ in 0..2 {
+        let status = sandbox.json(&["debug", "status", "d1"]);
+        assert_eq!(
+            (&status["state"], &status["pid"], line(&status)),
+            (&json!("STOPPED"), &launched["pid"], line(&launched))
+        );
+        // The next one finds it stored.
+        kill_supervisor(&sandbox);
+    }
+    assert_eq!(sandbox.json(&launch)["sessionId"], "d2");
+    ["d1", "d2"].iter().for_each(|id| drop(sandbox.json(&["debug", "stop", id])));
+}
+
+#[test]
 fn a_host_that_panics_takes_its_own_session_only_and_the_panic_is_named() {
     if found("node").is_none() {
         return;
