@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::Sandbox;
 
 /// Between two readings.
-const PAUSE: Duration = Duration::from_micros(500);
+const PAUSE: Duration = Duration::from_millis(2);
 /// How much of a half file is shown.
 const SHOWN_BYTES: usize = 2000;
 

@@ -46,7 +46,7 @@ int main(void) {
 }
 ";
 
-const TOML: &str = "[window]\nkind = \"node\"\nprogram = \"server.js\"\n";
+const TOML: &str = "[window]\nkind = \"node\"\nprogram = \"server.js\"\ntimeout = \"15s\"\n";
 
 /// A program to debug.
 #[derive(Debug, PartialEq, Eq)]

@@ -73,7 +73,7 @@ const OPERATIONS: &[(Operation, u64)] = &[
     (Operation::WaitBeside, 10),
     (Operation::CommandStatus, 30),
     (Operation::CommandContinue, 10),
-    (Operation::Break, 90),
+    (Operation::Break, 45),
     (Operation::Unbreak, 15),
     (Operation::Breakpoints, 20),
     (Operation::WindowStart, 15),

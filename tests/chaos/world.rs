@@ -147,7 +147,7 @@ impl World {
         }
         let link = self.link.as_mut().expect("it is connected");
         match link.try_send(method, params.clone()) {
-            Ok(id) => Ok(InFlight::Request(id, method, Instant::now() + own_time(params) + GRACE)),
+            Ok(id) => Ok(InFlight::Request(id, method, Instant::now() + own_time(method, params) + GRACE)),
             Err(_) => {
                 self.link = None;
                 Ok(InFlight::Refused(Answer::Gone))
