@@ -1,21 +1,20 @@
-//! The faults: how each is made to happen, and lifted.
+//! The faults: what each needs, how it is made to happen, and lifted.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
-use serde_json::{Value, json};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
 
-use crate::calls::{Answer, Call, RunningCommand};
+use crate::answers::learn;
+use crate::calls::{Answer, Call};
 use crate::disk::Disk;
-use crate::operations::{attach, launch, launch_program, learn, open_beliefs};
+use crate::kills::{end, kill_command, kill_mcp, kill_program, kill_supervisor, recycle_record, silence_host, slow};
+use crate::operations::{attach, launch, launch_program, open_beliefs};
 use crate::script::{Fault, Step};
-use crate::support::scenario_sandbox::Running;
-use crate::support::{is_alive, kill, wait_for_end};
 use crate::world::{Lasting, World};
 
 /// The parts of a message with which a silent peer stops.
@@ -35,15 +34,15 @@ pub struct Injected {
 }
 
 impl Injected {
-    fn nothing() -> Injected {
+    pub fn nothing() -> Injected {
         Injected::default()
     }
 
-    fn harmless() -> Injected {
+    pub fn harmless() -> Injected {
         Injected { happened: true, ..Injected::default() }
     }
 
-    fn of(happened: bool) -> Injected {
+    pub fn of(happened: bool) -> Injected {
         Injected { happened, ..Injected::default() }
     }
 }
@@ -93,7 +92,7 @@ pub fn prepare(world: &mut World, fault: Fault, step: &Step) -> Result<(), Strin
 }
 
 /// The id of one of the sessions for which this holds.
-fn choose(world: &World, step: &Step, is_meant: impl Fn(&crate::beliefs::Session) -> bool) -> Option<String> {
+pub fn choose(world: &World, step: &Step, is_meant: impl Fn(&crate::beliefs::Session) -> bool) -> Option<String> {
     let all: Vec<&str> = world.sessions.iter().filter(|it| is_meant(it)).map(|it| it.id.as_str()).collect();
     (!all.is_empty()).then(|| all[step.choice as usize % all.len()].to_owned())
 }
@@ -196,78 +195,9 @@ fn find_adapter(world: &World, step: &Step) -> Option<(String, u32)> {
 }
 
 /// A launched program. To the debugger of a native one, a signal is a stop.
-fn find_program(world: &World, step: &Step) -> Option<(String, u32)> {
+pub fn find_program(world: &World, step: &Step) -> Option<(String, u32)> {
     let is_meant = |it: &crate::beliefs::Session| !it.is_attached && it.program.adapter != "lldb-dap";
     find(world, step, |it| it.pid.map(|pid| pid as u32).filter(|pid| is_meant(it) && is_ours(world, *pid)))
-}
-
-fn end(pid: Option<u32>, harmed: Option<String>) -> Injected {
-    let Some(pid) = pid.filter(|pid| is_alive(*pid)) else { return Injected::nothing() };
-    kill(pid, Signal::KILL);
-    wait_for_end(pid);
-    Injected { happened: true, harmed, ..Injected::default() }
-}
-
-fn slow(pid: Option<u32>, step: &Step) -> Injected {
-    let Some(pid) = pid.filter(|pid| is_alive(*pid)) else { return Injected::nothing() };
-    kill(pid, Signal::STOP);
-    pause(step.hold);
-    kill(pid, Signal::CONT);
-    Injected::harmless()
-}
-
-/// Has a host answer nothing, and ends the supervisor: the next one finds it so.
-fn silence_host(world: &mut World, step: &Step) -> Injected {
-    let host = choose(world, step, |_| true).and_then(|id| world.host(&id));
-    let Some(host) = host.filter(|_| !world.is_lasting(Fault::SilentHost)) else { return Injected::nothing() };
-    kill(host, Signal::STOP);
-    let until = step.index;
-    let lift = move |_: &mut World| kill(host, Signal::CONT);
-    world.lasting.push(Lasting { fault: Fault::SilentHost, until, lift: Box::new(lift) });
-    kill_supervisor(world)
-}
-
-fn kill_command(world: &World, step: &Step) -> Injected {
-    let words = ["debug", "wait", "20", "--json"].map(str::to_owned);
-    let command = RunningCommand::start(&world.sandbox, &words, Duration::from_secs(20));
-    pause(step.hold / 2);
-    let happened = is_alive(command.pid);
-    command.kill();
-    Injected::of(happened)
-}
-
-/// An MCP server that is killed while a call of a tool is under way.
-fn kill_mcp(world: &World, step: &Step) -> Injected {
-    let mut command = world.sandbox.command(["mcp"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = Running(command.spawn().unwrap());
-    let client =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let call = json!({"name": "wait_for_stop", "arguments": {"timeout": 20}});
-    let lines = [
-        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-    ];
-    let mut stdin = server.0.stdin.take().unwrap();
-    lines.iter().for_each(|line| writeln!(stdin, "{line}").unwrap());
-    pause(step.hold / 2);
-    Injected::of(server.0.try_wait().unwrap().is_none())
-}
-
-fn kill_supervisor(world: &mut World) -> Injected {
-    Injected { ends_supervisor: true, ..end(find_supervisor(world), None) }
-}
-
-fn kill_program(world: &mut World, step: &Step) -> Injected {
-    let attached = world.sessions.iter().find(|it| it.is_attached).map(|it| it.id.clone());
-    if let Some(id) = attached.filter(|_| step.choice.is_multiple_of(2))
-        && let Some(listening) = world.listening.take()
-    {
-        return end(Some(listening.program.0.id()), Some(id));
-    }
-    let Some((id, pid)) = find_program(world, step) else { return Injected::nothing() };
-    end(Some(pid), Some(id))
 }
 
 fn connect_silently(world: &mut World, fault: Fault, step: &Step) -> Injected {
@@ -345,27 +275,8 @@ fn most_descriptors(pid: u32) -> Option<Option<u64>> {
     Some(line.split_whitespace().nth(1)?.parse().ok())
 }
 
-/// Ends the supervisor, and has the stored sessions name a process that is not ours.
-fn recycle_record(world: &mut World, step: &Step) -> Injected {
-    let file = world.state().join(".devtools/sessions.json");
-    let ended = kill_supervisor(world);
-    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).ok()?).ok();
-    let Some(mut stored) = read().filter(|_| ended.happened && !world.is_excused()) else { return ended.unhappened() };
-    let Some(mut entry) = stored["sessions"].as_array().and_then(|all| all.last().cloned()) else {
-        return ended.unhappened();
-    };
-    let other = world.canaries.pid(step.choice as usize);
-    entry["id"] = json!(format!("d{}", 800_000 + step.index));
-    entry["mark"] = json!(format!("{}-recycled", entry["mark"].as_str().unwrap_or_default()));
-    entry["host"] = json!({"pid": other, "startTicks": 1 + step.choice % 1000, "socket": "/nonexistent"});
-    stored["sessions"].as_array_mut().expect("it has an entry").push(entry);
-    let beside = file.with_extension("chaos");
-    std::fs::write(&beside, stored.to_string()).and_then(|()| std::fs::rename(&beside, &file)).unwrap();
-    ended
-}
-
 impl Injected {
-    fn unhappened(self) -> Injected {
+    pub fn unhappened(self) -> Injected {
         Injected { happened: false, ..self }
     }
 }

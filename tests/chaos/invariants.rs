@@ -7,10 +7,10 @@ use procfs::process::Process;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::answers::{is_missing, learn_list, learn_state};
 use crate::beliefs::is_silent;
 use crate::calls::{Answer, Call, no_params};
 use crate::faults::{find_supervisor, pause};
-use crate::operations::{learn_list, learn_state};
 use crate::support::{is_alive, kill};
 use crate::world::World;
 
@@ -30,12 +30,16 @@ pub fn check_quickly(world: &mut World, choice: u64) -> Result<(), String> {
     }
     read_waits(world)?;
     let stopped: Vec<String> = world.sessions.iter().filter(|it| it.stop().is_some()).map(|it| it.id.clone()).collect();
-    if stopped.is_empty() || world.is_excused() {
+    if stopped.is_empty() {
         return Ok(());
     }
     let id = &stopped[choice as usize % stopped.len()];
-    let status = world.ask("debug/status", json!({"sessionId": id}))?;
-    learn_state(world, id, &status)
+    let in_flight = world.begin(&Call::Request("debug/status", json!({"sessionId": id})))?;
+    match world.finish(in_flight)? {
+        Answer::Done(status) => learn_state(world, id, &status),
+        answer if world.is_excused() && !is_missing(&answer) => Ok(()),
+        answer => Err(format!("there is no status of {id}, which was stopped: {}", answer.summary())),
+    }
 }
 
 /// The answers of processes that have waited for a stop.

@@ -9,6 +9,7 @@
 //! A step is drawn from the seed alone; only what it is about depends on the sessions that there are. Everything is real:
 //! processes, adapters, debuggees, a full disk, a clock that jumps. `cargo xtask chaos` plays for longer.
 
+mod answers;
 mod beliefs;
 mod calls;
 mod canaries;
@@ -18,6 +19,7 @@ mod disk;
 mod faults;
 mod file_watch;
 mod invariants;
+mod kills;
 mod operations;
 mod programs;
 mod report;
@@ -30,9 +32,10 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use answers::learn;
 use calls::Answer;
 use faults::{Injected, pause};
-use operations::{learn, open_beliefs, plan};
+use operations::{open_beliefs, plan};
 use script::{Fault, Operation, Script, Step};
 use world::{InFlight, World};
 
@@ -118,6 +121,7 @@ fn settle(
     world.report.failed += usize::from(matches!(answer, Answer::Failed(..)));
     if ends_supervisor {
         world.link = None;
+        world.sessions.iter_mut().filter(|it| !it.is_hosted).for_each(|it| it.harm());
     }
     if let Some(session) = injected.harmed.as_deref().and_then(|id| world.session(id)) {
         session.harm();

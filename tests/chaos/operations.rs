@@ -1,9 +1,9 @@
-//! The operations: how each is requested, and what its answer says of the sessions.
+//! The operations: how each is requested.
 
 use serde_json::{Value, json};
 
 use crate::beliefs::{Belief, Session};
-use crate::calls::{Answer, Call, given, no_params};
+use crate::calls::{Call, given, no_params};
 use crate::programs::{Listening, Program};
 use crate::script::{Operation, Step};
 use crate::world::World;
@@ -14,8 +14,6 @@ pub const MAX_SESSIONS: usize = 4;
 const WAIT: f64 = 0.4;
 /// And how long for the first stop.
 const LAUNCH_WAIT: f64 = 10.0;
-/// No such session.
-const NOT_FOUND: [i64; 2] = [-32001, 3];
 
 /// A step as it is carried out now.
 pub struct Planned {
@@ -211,136 +209,4 @@ pub fn open_beliefs(world: &mut World, planned: &Planned) {
         _ => {}
     }
     world.released.extend(released.map(|pid| pid as u32));
-}
-
-/// Takes over what the answer says. `is_disturbed`: a fault may have made it fail. Errors: it cannot be true.
-pub fn learn(world: &mut World, planned: &Planned, answer: &Answer, is_disturbed: bool) -> Result<(), String> {
-    let value = match answer {
-        Answer::Done(value) => value,
-        Answer::Failed(message, code) => return learn_failure(world, planned, (message, *code), is_disturbed),
-        Answer::Gone => return Ok(()),
-    };
-    match planned.operation {
-        Operation::Launch | Operation::Attach | Operation::Restart => {
-            if planned.operation == Operation::Restart {
-                world.sessions.retain(|it| Some(&it.id) != planned.session.as_ref());
-            }
-            learn_start(world, planned, value)
-        }
-        Operation::List => learn_list(world, value),
-        Operation::WindowStatus | Operation::WindowStart | Operation::WindowRestart => learn_window(world, value),
-        Operation::Evaluate => planned.session.as_deref().map_or(Ok(()), |id| match world.session(id) {
-            Some(session) => {
-                let was_known = session.stop().is_some_and(|it| it.turns.is_some());
-                session.learn_turns(value)?;
-                world.report.stops_checked += usize::from(was_known);
-                Ok(())
-            }
-            None => Ok(()),
-        }),
-        _ if value["state"].is_string() && planned.session.is_some() => {
-            learn_state(world, planned.session.as_deref().expect("it was tested"), value)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether an operation succeeds at every stop.
-fn works_at_a_stop(operation: Operation) -> bool {
-    use Operation::*;
-    matches!(operation, Status | Evaluate | Stack | Output | Events | Wait | CommandStatus)
-}
-
-fn learn_failure(
-    world: &mut World,
-    planned: &Planned,
-    (message, code): (&str, i64),
-    is_disturbed: bool,
-) -> Result<(), String> {
-    let operation = planned.operation;
-    let Some(session) = planned.session.as_deref().and_then(|id| world.session(id)) else { return Ok(()) };
-    let is_missing = NOT_FOUND.contains(&code) && message.contains("no debug session");
-    match session.stop() {
-        Some(_) if is_missing => return Err(format!("{} is lost: {message}", session.id)),
-        Some(stop) if works_at_a_stop(operation) && !is_disturbed => {
-            return Err(format!("{operation:?} has failed at a stop of {}, {stop:?}: {message}", session.id));
-        }
-        _ => {}
-    }
-    if is_missing && session.is_harmed {
-        world.sessions.retain(|it| Some(&it.id) != planned.session.as_ref());
-    }
-    Ok(())
-}
-
-fn learn_start(world: &mut World, planned: &Planned, value: &Value) -> Result<(), String> {
-    let Some(id) = value["sessionId"].as_str() else { return Err(format!("no session has begun: {value}")) };
-    adopt(world, id, value["adapter"].as_str().unwrap_or_default(), planned.operation == Operation::Attach, false);
-    learn_state(world, id, value)
-}
-
-/// Adds a session that is not known yet.
-fn adopt(world: &mut World, id: &str, adapter: &str, is_attached: bool, is_harmed: bool) {
-    if world.sessions.iter().any(|it| it.id == id) {
-        return;
-    }
-    let Some(program) = world.programs.iter().copied().find(|it| it.adapter == adapter) else { return };
-    world.report.sessions += 1;
-    world.sessions.push(Session {
-        id: id.to_owned(),
-        program,
-        belief: Belief::Open,
-        is_harmed,
-        is_attached,
-        pid: None,
-    });
-}
-
-/// What a status, or the result of a resume, says of a session.
-pub fn learn_state(world: &mut World, id: &str, value: &Value) -> Result<(), String> {
-    let Some(session) = world.sessions.iter_mut().find(|it| it.id == id) else { return Ok(()) };
-    let was_stopped = session.stop().is_some();
-    let has_ended = session.learn(value)?;
-    world.report.stops_checked += usize::from(was_stopped);
-    if has_ended {
-        world.sessions.retain(|it| it.id != id);
-    }
-    Ok(())
-}
-
-/// What the list of all sessions says: one that is missing is lost.
-pub fn learn_list(world: &mut World, value: &Value) -> Result<(), String> {
-    let single = std::slice::from_ref(value);
-    let all = value["sessions"].as_array().map_or(single, Vec::as_slice);
-    let all: Vec<&Value> = all.iter().filter(|it| it["sessionId"].is_string()).collect();
-    for entry in &all {
-        let id = entry["sessionId"].as_str().unwrap_or_default();
-        if !matches!(entry["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")) {
-            // Its launch was not answered. An attached one has no process of its own.
-            let is_attached = entry["name"].as_str().is_some_and(|name| !name.starts_with("turns"));
-            adopt(world, id, entry["adapter"].as_str().unwrap_or_default(), is_attached, true);
-        }
-        learn_state(world, id, entry)?;
-    }
-    // A single active session is shown alone, without those that have ended.
-    let is_listed = |id: &str| all.iter().any(|it| it["sessionId"] == id);
-    if let Some(lost) = world.sessions.iter().find(|it| it.stop().is_some() && !is_listed(&it.id)) {
-        return Err(format!("{} is not listed any more, {:?}: {value}", lost.id, lost.belief));
-    }
-    world.sessions.retain(|it| is_listed(&it.id) || !it.is_harmed);
-    Ok(())
-}
-
-fn learn_window(world: &mut World, value: &Value) -> Result<(), String> {
-    let seen = value["pid"].as_u64().map(|pid| pid as u32).filter(|_| value["state"] == "ready");
-    match world.window {
-        Some(known) if seen != Some(known) && value["state"] != "unresponsive" => {
-            Err(format!("the window was process {known}: {value}"))
-        }
-        Some(_) => Ok(()),
-        None => {
-            world.window = seen;
-            Ok(())
-        }
-    }
 }

@@ -212,7 +212,7 @@ impl Iterator for Script {
             choice: dice.roll(),
             moment: Duration::from_micros(dice.below(8_000)),
             hold: Duration::from_millis(10 + dice.below(150)),
-            lasts: 1 + dice.below(6) as usize,
+            lasts: 1 + dice.below(12) as usize,
         })
     }
 }
