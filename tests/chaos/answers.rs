@@ -20,10 +20,13 @@ pub fn learn(world: &mut World, planned: &Planned, answer: &Answer, is_disturbed
     };
     match planned.operation {
         Operation::Launch | Operation::Attach | Operation::Restart => {
+            let mut is_attached = planned.operation == Operation::Attach;
             if planned.operation == Operation::Restart {
+                let former = world.sessions.iter().find(|it| Some(&it.id) == planned.session.as_ref());
+                is_attached = former.is_some_and(|it| it.is_attached);
                 world.sessions.retain(|it| Some(&it.id) != planned.session.as_ref());
             }
-            learn_start(world, planned, value)
+            learn_start(world, is_attached, value)
         }
         Operation::List => learn_list(world, value),
         Operation::WindowStatus | Operation::WindowStart | Operation::WindowRestart => learn_window(world, value),
@@ -80,9 +83,9 @@ fn learn_failure(
     Ok(())
 }
 
-fn learn_start(world: &mut World, planned: &Planned, value: &Value) -> Result<(), String> {
+fn learn_start(world: &mut World, is_attached: bool, value: &Value) -> Result<(), String> {
     let Some(id) = value["sessionId"].as_str() else { return Err(format!("no session has begun: {value}")) };
-    adopt(world, id, value["adapter"].as_str().unwrap_or_default(), planned.operation == Operation::Attach, false);
+    adopt(world, id, value["adapter"].as_str().unwrap_or_default(), is_attached, false);
     learn_state(world, id, value)
 }
 

@@ -72,6 +72,8 @@ impl Session {
                 stop.pid = stop.pid.or(seen.pid);
                 stop.line = stop.line.or(seen.line);
             }
+            // The end may not have been noticed yet.
+            ("STOPPED", Belief::Open) if self.is_harmed => {}
             ("STOPPED", Belief::Open) => self.belief = Belief::Stopped(seen),
             ("STARTING" | "RUNNING", Belief::Open) => {}
             ("TERMINATED" | "DISCONNECTED", Belief::Open) if self.is_harmed => {

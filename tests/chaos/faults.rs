@@ -141,6 +141,7 @@ pub fn inject(world: &mut World, fault: Fault, step: &Step) -> Injected {
         Fault::FullDisk | Fault::ReadOnlyState | Fault::ReadOnlyWorkspace if !world.disk.is_mounted => {
             Injected::nothing()
         }
+        Fault::FullDisk if world.is_lasting(fault) => Injected::nothing(),
         Fault::FullDisk => {
             let filling = world.disk.fill();
             last(world, fault, step, move |_| std::fs::remove_file(filling).unwrap())

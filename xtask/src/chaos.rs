@@ -59,7 +59,10 @@ pub fn run_chaos(options: &ChaosOptions) -> Result<()> {
         loop {
             let Some(seed) = waiting.lock().expect("no run panics with the lock").next() else { return Ok(()) };
             let done = play(&place.checkout, (run.folder(), &variables), seed, options.operations)?;
-            println!("  seed {seed}: {}", done.failure.as_ref().map_or("holds", |_| "BROKEN"));
+            match &done.failure {
+                Some(failure) => println!("  seed {seed}: BROKEN\n{failure}"),
+                None => println!("  seed {seed}: holds"),
+            }
             played.lock().expect("no run panics with the lock").push(done);
         }
     };
@@ -71,9 +74,6 @@ pub fn run_chaos(options: &ChaosOptions) -> Result<()> {
     played.sort_by_key(|it| options.seeds.iter().position(|seed| *seed == it.seed));
     print_table(&played);
     println!("  all in {:.0} s", began.elapsed().as_secs_f64());
-    for (seed, failure) in played.iter().filter_map(|it| Some((it.seed, it.failure.as_ref()?))) {
-        eprintln!("\nseed {seed}:\n{failure}");
-    }
     let broken: Vec<String> = played.iter().filter(|it| it.failure.is_some()).map(|it| it.seed.to_string()).collect();
     run.assert_nothing_left()?;
     ensure!(broken.is_empty(), "something did not hold with seed {}", broken.join(", "));
