@@ -28,7 +28,7 @@ pub struct ChaosOptions {
     #[arg(long = "seed", value_name = "S", default_values_t = [1, 2, 3, 4, 5])]
     seeds: Vec<u64>,
     /// How many seeds are played at once: a run waits more than it computes
-    #[arg(long, value_name = "J", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "J", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: u32,
 }
 
