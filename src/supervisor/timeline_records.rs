@@ -131,7 +131,9 @@ fn window_events(last: &PublishedState, now: &PublishedState) -> Vec<TimelineEve
 /// Records edits of tracked files, as they happen. Ends with the window's actor.
 pub(super) async fn record_edits(supervisor: Arc<SupervisorContext>, edits: Arc<EditLog>) {
     let mut feed = WindowFeed::follow(&supervisor.window);
-    while feed.wait_for_change().await {
+    let mut published = supervisor.window.watch();
+    // Without a window there is nothing to compare the files with, and they are not watched.
+    while published.wait_for(|now| now.window.is_some()).await.is_ok() && feed.wait_for_change().await {
         let Ok(changes) = supervisor.window.inspect_changes().await else { continue };
         if let Some(check) = changes.check {
             edits.record(supervisor.timeline(), &check.changed);

@@ -26,6 +26,8 @@ pub enum BindingStatus {
     Unbound(String),
 }
 
+/// Of a breakpoint of which an adapter says nothing.
+pub const NOT_REPORTED: &str = "the adapter reports no loaded code there";
 /// How many events are kept for responses that are still to come: an adapter may report any ids.
 const MAX_EVENTS: usize = 10_000;
 
@@ -202,7 +204,7 @@ impl BindingTable {
                 if binding.reason.as_deref() == Some("pending") {
                     return BindingStatus::Pending(message.map(str::to_owned));
                 }
-                BindingStatus::Unbound(message.unwrap_or("the adapter reports no loaded code there").to_owned())
+                BindingStatus::Unbound(message.unwrap_or(NOT_REPORTED).to_owned())
             }
         }
     }

@@ -29,7 +29,7 @@ mod store;
 pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
-pub use binding::{BindingStatus, BindingTable};
+pub use binding::{BindingStatus, BindingTable, NOT_REPORTED};
 pub use changes::BreakpointChanges;
 pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;

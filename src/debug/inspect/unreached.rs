@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::adapters::{ADAPTERS, Adapter};
-use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec};
+use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, NOT_REPORTED};
 use crate::debug::host::managed_session::ManagedSession;
 
 /// The kind of the event that a process of the program runs without a debugger.
@@ -34,17 +34,28 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
             && spec.file().is_none_or(|file| may_be_of(&adapters, file))
     };
     let others = undebugged_processes(managed);
-    let unreached = stored.breakpoints.iter().filter(is_meant).map(|spec| {
+    let unreached = stored.breakpoints.iter().filter(is_meant).filter_map(|spec| {
         let condition = spec.conditions.condition.as_deref();
         let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
         let outcome = session.shared.with_state(|state| state.bindings.outcome(spec.id));
+        let is_bound = matches!(outcome, BindingStatus::Verified { .. });
+        if is_bound && !tells_each_pass(spec) {
+            return None;
+        }
         let mut reason = describe_outcome(spec, &outcome, failure.as_deref(), managed.is_ended());
-        if !matches!(outcome, BindingStatus::Verified { .. }) {
+        if !is_bound {
             reason.push_str(&others);
         }
-        UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason }
+        Some(UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason })
     });
     unreached.collect()
+}
+
+/// Whether it is known of a breakpoint that is bound that nothing has passed it: a log point does not stop, and not every adapter
+/// says by which function or data a program has stopped.
+fn tells_each_pass(spec: &BreakpointSpec) -> bool {
+    let has_line = matches!(spec.kind, BreakpointKind::Line { .. } | BreakpointKind::ClassLine { .. });
+    has_line && spec.conditions.log_message.is_none()
 }
 
 /// Whether a file is of a language of these adapters, or of none that is known.
@@ -82,12 +93,11 @@ fn describe_outcome(spec: &BreakpointSpec, outcome: &BindingStatus, failure: Opt
                 true => String::new(),
                 false => format!(", or not while {} held", conditions.join(" and ")),
             };
-            let what = match spec.kind {
-                BreakpointKind::Line { .. } | BreakpointKind::ClassLine { .. } => "the line was not reached",
-                BreakpointKind::Function { .. } => "the function was not called",
-                BreakpointKind::Data { .. } => "the data was not accessed",
-            };
-            format!("{moved}it was bound, and {what}{yet}{unless}")
+            format!("{moved}it was bound, and the line was not reached{yet}{unless}")
+        }
+        // js-debug reports late, and no more once its program has ended.
+        BindingStatus::Unbound(reason) if is_ended && reason == NOT_REPORTED => {
+            "the adapter had not reported it as bound".to_owned()
         }
         BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)) => {
             // Nothing can be loaded any more.

@@ -24,3 +24,4 @@ mod session_events;
 mod several_programs;
 mod stops;
 pub mod targets;
+mod unreached_breakpoints;
