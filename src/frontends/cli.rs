@@ -6,10 +6,11 @@ mod config_commands;
 mod dap_adapters;
 mod local_commands;
 mod subcommands;
+mod supervisor_commands;
 mod trust;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +32,7 @@ use super::chrome_trace::chrome_trace;
 use super::{dap, editor, mcp, render, repeated_call, workspace};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
-use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
+use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::timeline::{TimelineEvents, TimelineReadParams};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationEffect, OperationGroup, OperationParams};
@@ -273,9 +274,11 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
             print_text(config_commands::write_settings(&canonical_workspace(&workspace)?, common.json))
         }
         Ok(CliCommand::Schema) => print_text(config_commands::settings_schema()),
-        Ok(CliCommand::Shutdown { all }) => block_on(shut_down_supervisor(common, &workspace, all)),
-        Ok(CliCommand::Upgrade { now }) => block_on(upgrade_supervisor(common, &workspace, now)),
-        Ok(CliCommand::Logs { lines }) => print_log(common, &workspace, lines),
+        Ok(CliCommand::Shutdown { all }) => {
+            block_on(supervisor_commands::shut_down_supervisor(common, &workspace, all))
+        }
+        Ok(CliCommand::Upgrade { now }) => block_on(supervisor_commands::upgrade_supervisor(common, &workspace, now)),
+        Ok(CliCommand::Logs { lines }) => supervisor_commands::print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),
         Ok(CliCommand::SessionHost { state, socket, launch_id }) => {
             (daemons.host_session)(&canonical_workspace(&workspace)?, &state, &socket, &launch_id)
@@ -460,65 +463,6 @@ fn save_trace(common: &GlobalArgs, answer: Value, file: &Path) -> Result<()> {
         let file = escape_line(&file.to_string_lossy());
         format!("{file} ({} events); https://ui.perfetto.dev opens it", events.len())
     })
-}
-
-async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path, all: bool) -> Result<()> {
-    let paths = SupervisorPaths::of_workspace(workspace)
-        .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
-    // Only a supervisor can end the sessions of an earlier one.
-    let missing = if all && paths.workspace.exists() { IfNotRunning::Start } else { IfNotRunning::Skip };
-    let Some(connection) = connect(&paths, &initialize_params(IfNotRunning::Skip), missing).await? else {
-        let result = serde_json::json!({"ended": false});
-        return print_result(common, &result, || {
-            escape_line(&format!("no supervisor runs for {}", paths.workspace.display()))
-        });
-    };
-    let pid = connection.supervisor.pid;
-    // It may exit before its response is sent.
-    let _ = connection.call(SHUTDOWN, &serde_json::json!({"all": all}), mpsc::unbounded_channel().0).await;
-    connection.wait_for_exit().await;
-    let result = serde_json::json!({"ended": true, "pid": pid});
-    let stays =
-        if all { "its window, if it had one, stays" } else { "its window and its debug sessions, if it had any, stay" };
-    print_result(common, &result, || format!("supervisor {pid} has exited; {stays}"))
-}
-
-async fn upgrade_supervisor(common: &GlobalArgs, workspace: &Path, now: bool) -> Result<()> {
-    let paths = SupervisorPaths::of_workspace(workspace)?;
-    let client = initialize_params(IfNotRunning::Skip);
-    let old = connect(&paths, &client, IfNotRunning::Skip).await?;
-    let replaced = old.as_ref().map(|old| (old.supervisor.pid, old.supervisor.version.clone()));
-    if let Some(old) = old {
-        old.call(SHUTDOWN, &serde_json::json!({"unlessBusy": !now}), mpsc::unbounded_channel().0).await?;
-        old.wait_for_exit().await;
-    }
-    let new = connect(&paths, &client, IfNotRunning::Start).await?.ok_or_else(|| Error::other("no supervisor"))?;
-    let (pid, version) = (new.supervisor.pid, &new.supervisor.version);
-    let result = serde_json::json!({
-        "pid": pid, "version": version,
-        "replaced": replaced.as_ref().map(|(pid, version)| serde_json::json!({"pid": pid, "version": version})),
-    });
-    print_result(common, &result, || match &replaced {
-        Some((old, was)) => escape_line(&format!(
-            "supervisor {pid}, version {version}, has replaced {old}, version {was}; window and debug sessions stay"
-        )),
-        None => escape_line(&format!("supervisor {pid}, version {version}, has started")),
-    })
-}
-
-fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {
-    let paths = SupervisorPaths::of_workspace(workspace)
-        .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
-    let log = paths.log_file();
-    let file = std::fs::File::open(&log).map_err(|cause| {
-        Error::new(ErrorKind::NotFound, format!("cannot read the log {}", log.display()))
-            .because(cause)
-            .hint("a supervisor writes it: `tether status` starts one")
-    })?;
-    // Rotated at 1 MiB: it may be held whole.
-    let all: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
-    let last = &all[all.len().saturating_sub(lines)..];
-    print_result(common, &serde_json::json!({"log": log, "lines": last}), || last.join("\n"))
 }
 
 fn canonical_workspace(workspace: &Path) -> Result<PathBuf> {

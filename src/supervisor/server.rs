@@ -37,7 +37,7 @@ use crate::session_host::context::SessionContext;
 use crate::session_host::log_file;
 use crate::tasks::background_tasks::BackgroundTasks;
 use crate::tasks::task_runner::TaskQueue;
-use crate::timeline::recorded;
+use crate::timeline::event_now;
 use crate::vocabulary::TimelineKind;
 use crate::window::{Window, WindowPaths};
 
@@ -125,11 +125,11 @@ async fn serve_until_end(
     drivers.spawn(timeline_records::record_edits(Arc::clone(&supervisor), edits));
     drivers.spawn(timeline_records::record_console(supervisor.window.clone(), supervisor.timeline().clone()));
     let version = env!("CARGO_PKG_VERSION");
-    let started = recorded(TimelineKind::SupervisorStarted, format!("{version}, process {}", std::process::id()));
+    let started = event_now(TimelineKind::SupervisorStarted, format!("{version}, process {}", std::process::id()));
     supervisor.timeline().record(started);
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
-    supervisor.timeline().record(recorded(TimelineKind::SupervisorEnded, reason));
+    supervisor.timeline().record(event_now(TimelineKind::SupervisorEnded, reason));
     drop(listener);
     // The lock is held: no other supervisor uses the socket.
     let _ = std::fs::remove_file(&supervisor.paths.socket);

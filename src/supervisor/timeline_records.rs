@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::context::SupervisorContext;
 use super::operation_call::OperationCall;
 use crate::api::{Operation, OperationEffect};
-use crate::timeline::{Timeline, TimelineQuery, recorded};
+use crate::timeline::{Timeline, TimelineQuery, event_now};
 use crate::vocabulary::{RefreshRung, TimelineEvent, TimelineKind};
 use crate::window::{FileChange, PublishedState, Window, WindowFeed, WindowPhase, describe_change};
 
@@ -57,13 +57,13 @@ impl EditLog {
         for change in changed {
             let (text, at) = (describe_change(change), change.modified_at_ms);
             if known.insert(text.clone(), at) != Some(at) {
-                new.push(TimelineEvent { at, ..recorded(TimelineKind::Edited, text) });
+                new.push(TimelineEvent { at, ..event_now(TimelineKind::Edited, text) });
             }
         }
         let others = new.len().saturating_sub(MAX_PER_LOOK);
         new.into_iter().take(MAX_PER_LOOK).for_each(|event| timeline.record(event));
         if others > 0 {
-            timeline.record(recorded(TimelineKind::Edited, format!("{others} more files have changed")));
+            timeline.record(event_now(TimelineKind::Edited, format!("{others} more files have changed")));
         }
     }
 }
@@ -92,12 +92,12 @@ fn window_events(last: &PublishedState, now: &PublishedState) -> Vec<TimelineEve
     let last_build = last.last_build.as_ref().map(|build| build.ended_at_ms);
     if let Some(build) = now.last_build.as_ref().filter(|build| Some(build.ended_at_ms) != last_build) {
         let text = if build.ok { "" } else { build.tail.trim().lines().last().unwrap_or_default() };
-        let event = recorded(TimelineKind::Built, text);
+        let event = event_now(TimelineKind::Built, text);
         let took_ms = Some(build.duration.as_millis() as u64);
         events.push(TimelineEvent { at: build.ended_at_ms, took_ms, failed: Some(!build.ok), ..event });
     }
     if let Some(exit) = now.exit.as_ref().filter(|exit| Some(exit.at_ms) != last.exit.as_ref().map(|it| it.at_ms)) {
-        let event = recorded(TimelineKind::WindowEnded, format!("by itself: {}", exit.exit));
+        let event = event_now(TimelineKind::WindowEnded, format!("by itself: {}", exit.exit));
         events.push(TimelineEvent { at: exit.at_ms, failed: Some(exit.is_crash()), ..event });
     }
     match &now.window {
@@ -118,10 +118,10 @@ fn window_events(last: &PublishedState, now: &PublishedState) -> Vec<TimelineEve
             let because = newest.map(|newest| format!(", because {}", describe_change(newest))).unwrap_or_default();
             let text = format!("window {}, process {}: {how}{because}", now.generation, window.session.electron_pid);
             let took_ms = window.refreshed.map(|refresh| refresh.took.as_millis() as u64);
-            events.push(TimelineEvent { took_ms, ..recorded(kind, text) });
+            events.push(TimelineEvent { took_ms, ..event_now(kind, text) });
         }
         None if now.phase == WindowPhase::Absent && last.phase == WindowPhase::Stopping => {
-            events.push(recorded(TimelineKind::WindowEnded, "stopped"));
+            events.push(event_now(TimelineKind::WindowEnded, "stopped"));
         }
         _ => {}
     }
@@ -153,11 +153,11 @@ pub(super) async fn record_console(window: Window, timeline: Timeline) {
         let errors: Vec<_> = errors.collect();
         for error in errors.iter().take(MAX_PER_LOOK) {
             let text = error.text.lines().next().unwrap_or_default();
-            let event = recorded(TimelineKind::ConsoleError, text);
+            let event = event_now(TimelineKind::ConsoleError, text);
             timeline.record(TimelineEvent { at: error.at, place: error.location.clone(), ..event });
         }
         if let Some(others) = errors.len().checked_sub(MAX_PER_LOOK).filter(|others| *others > 0) {
-            timeline.record(recorded(TimelineKind::ConsoleError, format!("{others} more errors")));
+            timeline.record(event_now(TimelineKind::ConsoleError, format!("{others} more errors")));
         }
         sleep(PAUSE).await;
     }
@@ -182,7 +182,7 @@ pub(super) fn record_call(
     let location = field("stopReason").and_then(|reason| reason.get("location"));
     let place = location.and_then(|it| Some(format!("{}:{}", it["sourcePath"].as_str()?, it["lineNumber"].as_u64()?)));
     let session_id = field("sessionId").and_then(Value::as_str).or_else(|| text_of("sessionId"));
-    let event = recorded(TimelineKind::Called, format!("{}{subject}", call.method));
+    let event = event_now(TimelineKind::Called, format!("{}{subject}", call.method));
     context.timeline().record(TimelineEvent {
         session_id: session_id.map(str::to_owned),
         place,

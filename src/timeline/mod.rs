@@ -12,4 +12,4 @@ mod event_file;
 mod recorder;
 
 pub use event_file::{TimelineExtract, TimelineQuery};
-pub use recorder::{Timeline, recorded};
+pub use recorder::{Timeline, event_now};

@@ -31,7 +31,7 @@ struct TimelineInner {
 }
 
 /// An event of now, with nothing but a text.
-pub fn recorded(kind: TimelineKind, text: impl Into<String>) -> TimelineEvent {
+pub fn event_now(kind: TimelineKind, text: impl Into<String>) -> TimelineEvent {
     let (number, session_id, place, by, took_ms, failed) = (0, None, None, None, None, None);
     TimelineEvent { number, at: now_ms(), kind, session_id, text: text.into(), place, by, took_ms, failed }
 }

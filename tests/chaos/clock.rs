@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+use procfs::process::MMapPath;
 
 use crate::support::Sandbox;
 
@@ -88,7 +90,8 @@ impl Clock {
 
     /// Whether a process has loaded it.
     pub fn is_loaded(&self, pid: u32) -> bool {
-        let loaded = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
-        loaded(Path::new(&format!("/proc/{pid}/maps"))).contains(self.library.to_str().unwrap())
+        let maps = procfs::process::Process::new(pid as i32).and_then(|process| process.maps());
+        let is_library = |path: &MMapPath| matches!(path, MMapPath::Path(path) if *path == self.library);
+        maps.is_ok_and(|maps| maps.iter().any(|map| is_library(&map.pathname)))
     }
 }

@@ -1,22 +1,21 @@
-//! A random sequence that its seed decides.
+//! Choices of a random sequence that its seed decides.
 
-/// SplitMix64, of which each seed is a good one.
-pub struct Dice(u64);
+use crate::support::split_mix::SplitMix;
+
+/// The choices of one seed.
+pub struct Dice(SplitMix);
 
 impl Dice {
     pub fn new(seed: u64) -> Dice {
-        Dice(seed)
+        Dice(SplitMix::new(seed))
     }
 
     pub fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     pub fn below(&mut self, n: u64) -> u64 {
-        self.roll() % n
+        self.0.below(n)
     }
 
     /// One of these, by their weights.

@@ -10,6 +10,7 @@ pub mod raw_mcp;
 pub mod requirements;
 pub mod rpc_client;
 pub mod scenario_sandbox;
+pub mod split_mix;
 pub mod tunnel;
 
 use std::ffi::OsStr;

@@ -8,8 +8,7 @@
 //!                                  └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
 //! ```
 //! It makes no difference whether the supervisor was killed or stopped. A session that was stopped is not recovered. Does not
-//! depend on windows: the caller resolves
-//! what a session that follows one is to be attached to now.
+//! depend on windows: the caller resolves what a session that follows one is to be attached to now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
-use crate::timeline::recorded;
+use crate::timeline::event_now;
 use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// The time between SIGTERM and SIGKILL for a process that was left running.
@@ -177,7 +176,7 @@ impl SessionRegistry {
         if let Some(error) = why {
             reason.push_str(&format!(" ({})", join_causes(&error)));
         }
-        self.insert_lost(entry.clone(), reason, Arc::default());
+        self.lose_session(entry.clone(), reason, Arc::default());
     }
 
     /// Ends what is left of what was launched for a session, and returns how many processes that were.
@@ -203,10 +202,17 @@ impl SessionRegistry {
     /// A session whose host has ended before it: ends what is left of what was launched for it, and lists it as lost.
     pub async fn lose_hosted(&self, entry: &StoredSession, reason: String) {
         self.end_leftovers(entry).await;
-        self.insert_lost(entry.clone(), reason, Arc::default());
+        self.lose_session(entry.clone(), reason, Arc::default());
     }
 
-    /// Lists a session that has ended. One that follows the window stays stored.
+    /// Lists a session that has ended, and records its end.
+    fn lose_session(&self, entry: StoredSession, reason: String, event_log: Arc<EventLog>) {
+        let ended = event_now(TimelineKind::SessionEnded, reason.clone());
+        self.0.timeline.record(TimelineEvent { session_id: Some(entry.id.clone()), failed: Some(true), ..ended });
+        self.insert_lost(entry, reason, event_log);
+    }
+
+    /// Lists a session that cannot be reached. One that follows the window stays stored.
     fn insert_lost(&self, entry: StoredSession, reason: String, event_log: Arc<EventLog>) {
         // An unknown adapter was stored by another version of this program.
         let Some(row) = ADAPTERS.iter().find(|row| row.name == entry.adapter) else {
@@ -218,8 +224,6 @@ impl SessionRegistry {
             self.0.store.keep_session(entry);
         }
         event_log.push_event("lost", reason.clone());
-        let ended = recorded(TimelineKind::SessionEnded, reason.clone());
-        self.0.timeline.record(TimelineEvent { session_id: Some(id.clone()), failed: Some(true), ..ended });
         let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), event_log);
         self.insert_session(lost_session(id, request, row, session, (started_at, launch_id)));
     }
@@ -253,7 +257,7 @@ impl SessionRegistry {
             ended: false,
             host: None,
         };
-        self.insert_lost(entry, reason, log);
+        self.lose_session(entry, reason, log);
         None
     }
 }

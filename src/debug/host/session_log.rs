@@ -11,7 +11,7 @@ use super::managed_session::ManagedSession;
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
-use crate::timeline::{Timeline, recorded};
+use crate::timeline::{Timeline, event_now};
 use crate::vocabulary::{RunState, StopKind, TimelineEvent, TimelineKind};
 
 /// Records the changes of one session's targets.
@@ -36,7 +36,7 @@ impl SessionLog {
     }
 
     fn record_event(&self, kind: TimelineKind, text: String, complete: impl FnOnce(&mut TimelineEvent)) {
-        let mut event = TimelineEvent { session_id: Some(self.managed.id.clone()), ..recorded(kind, text) };
+        let mut event = TimelineEvent { session_id: Some(self.managed.id.clone()), ..event_now(kind, text) };
         complete(&mut event);
         self.timeline.record(event);
     }

@@ -15,7 +15,7 @@ use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::resume::{Resume, ResumeClient};
-use crate::timeline::recorded;
+use crate::timeline::event_now;
 use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// What is forwarded; everything else is answered here, or refused.
@@ -79,7 +79,7 @@ async fn request_adapter(
 /// Records what an editor has its user evaluate or set, in the timeline.
 fn record_call(context: &EditorContext, session: &DebugSession, command: &str, arguments: &Value) {
     let subject = ["expression", "name"].iter().find_map(|field| arguments.get(*field)?.as_str());
-    let event = recorded(TimelineKind::Called, format!("{command} {}", subject.unwrap_or_default()));
+    let event = event_now(TimelineKind::Called, format!("{command} {}", subject.unwrap_or_default()));
     let editors = session.snapshot().editors;
     let by = editors.iter().find(|editor| editor.id == context.owner.editor).map(|editor| editor.name.to_string());
     context.sessions.timeline().record(TimelineEvent { by, ..event });

@@ -10,6 +10,7 @@ use crate::api::debug::DEFAULT_STOP_TIMEOUT;
 use crate::api::timeline::{AWAITED_KINDS, AwaitedEvents, TimelineEvents, TimelineReadParams, WaitForAnyParams};
 use crate::debug::SessionEntry;
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::hosted_sessions::ListedSession;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::timeline::{TimelineExtract, TimelineQuery};
 use crate::vocabulary::{RunState, TimelineEvent, TimelineKind};
@@ -87,13 +88,8 @@ async fn begin_wait(
 ) -> Result<TimelineExtract> {
     let query = TimelineQuery { since: None, limit: usize::MAX, kinds: kinds.to_vec() };
     let mut found = read_timeline(context, query).await?;
-    let stopped: Vec<String> = stopped_sessions(context).map(|it| it.0).collect();
-    let newest_stop = |id: &String| {
-        let is_stop =
-            |event: &&TimelineEvent| event.kind == TimelineKind::Stopped && event.session_id.as_ref() == Some(id);
-        found.events.iter().rev().find(is_stop).map(|event| event.number)
-    };
-    let stops: Vec<u64> = stopped.iter().filter_map(newest_stop).collect();
+    let newest_stop = |session: ListedSession| found.events.iter().rev().find(|event| is_stop_of(event, &session));
+    let stops: Vec<u64> = stopped_sessions(context).filter_map(newest_stop).map(|event| event.number).collect();
     let is_missed = |event: &TimelineEvent| began_at.is_some_and(|began_at| event.at >= began_at);
     found.events.retain(|event| stops.contains(&event.number) || is_missed(event));
     let over = found.events.len().saturating_sub(MAX_AWAITED);
@@ -101,29 +97,27 @@ async fn begin_wait(
     Ok(found)
 }
 
-fn stopped_sessions(
-    context: &SupervisorContext,
-) -> impl Iterator<Item = (String, crate::supervisor::hosted_sessions::ListedSession)> {
-    let active = context.active_sessions().into_iter();
-    active.filter(|it| it.run_state() == RunState::Stopped).map(|it| (it.id().to_owned(), it))
+fn stopped_sessions(context: &SupervisorContext) -> impl Iterator<Item = ListedSession> {
+    context.active_sessions().into_iter().filter(|it| it.run_state() == RunState::Stopped)
+}
+
+fn is_stop_of(event: &TimelineEvent, session: &ListedSession) -> bool {
+    event.kind == TimelineKind::Stopped && event.session_id.as_deref() == Some(session.id())
 }
 
 /// The result, with the place of each stop at which a program still is.
 async fn awaited(context: &SupervisorContext, found: TimelineExtract, began: Instant) -> AwaitedEvents {
     let TimelineExtract { mut events, cursor, .. } = found;
-    for (id, session) in stopped_sessions(context) {
-        let is_its_stop =
-            |event: &&mut TimelineEvent| event.kind == TimelineKind::Stopped && event.session_id.as_ref() == Some(&id);
-        let Some(stop) = events.iter_mut().rev().find(is_its_stop).filter(|stop| stop.place.is_none()) else {
-            continue;
-        };
+    for session in stopped_sessions(context) {
+        let newest = events.iter_mut().rev().find(|event| is_stop_of(event, &session));
+        let Some(stop) = newest.filter(|stop| stop.place.is_none()) else { continue };
         let location = session.stop_location(&context.sessions).await;
         stop.place = location.and_then(|it| Some(format!("{}:{}", it.source_path?, it.line_number)));
     }
     AwaitedEvents { events, cursor, waited_ms: began.elapsed().as_millis() as u64, message: None }
 }
 
-/// What could still bring something: "d1 is RUNNING; the window is ready".
+/// What could still bring something: "d1 is RUNNING, the window runs".
 fn describe_waiting(context: &SupervisorContext) -> String {
     let sessions = context.active_sessions();
     let mut parts: Vec<String> =
