@@ -41,7 +41,7 @@ pub use host::code_swap::{CodeSwap, swap_code};
 pub use host::ended_sessions::expired_sessions;
 pub use host::launch_breakpoints::LaunchBreakpoints;
 pub use host::managed_session::{ManagedSession, ProgramEnd};
-pub use host::recover::{HostReunion, RejoinHost, ResolveRequest};
+pub use host::recover::{HostReunion, ResolveRequest, SessionHosts};
 pub use host::registry::{SessionEntry, SessionRegistry, choose_session};
 pub use host::remote_sessions::{RemoteSessions, ReportedBinding, SessionBindings};
 pub use host::session_request::SessionRequest;

@@ -21,7 +21,7 @@ use super::hosted_sessions::{HostedSessions, ListedSession};
 use crate::api::debug::WindowPart;
 use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{RejoinHost, SessionEntry, SessionRegistry, SessionRequest, StoredSession};
+use crate::debug::{SessionEntry, SessionHosts, SessionRegistry, SessionRequest};
 use crate::session_host::operations::reattached;
 use crate::vocabulary::RunState;
 use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
@@ -211,16 +211,12 @@ async fn recover_and_follow(window: Window, sessions: WindowSessions, followers:
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
-    let hosted = sessions.hosted.clone();
-    let rejoin: RejoinHost = Arc::new(move |stored: StoredSession| {
-        let hosted = hosted.clone();
-        async move { hosted.rejoin(stored).await }.boxed()
-    });
     window.wait_for_search().await;
     let generation = window.watch().borrow().generation;
     // There was no window to arm before.
     window.hold_new_hosts(may_sessions_return(&sessions.here));
-    sessions.here.recover_sessions(&now, &rejoin).await;
+    let hosts: Arc<dyn SessionHosts> = Arc::new(sessions.hosted.clone());
+    sessions.here.recover_sessions(&now, &hosts).await;
     let hosts: BTreeSet<String> = sessions.hosted.list_sessions().iter().map(|it| it.launch_id.clone()).collect();
     // Those of editors whose process has ended with the earlier supervisor, or with its host.
     let is_gone = move |owner: &BreakpointOwner| !owner.host.as_ref().is_some_and(|host| hosts.contains(&**host));
@@ -316,6 +312,10 @@ async fn reattach_session(window: &Window, sessions: &WindowSessions, id: &str, 
     // Without such a part in the new window, the session ends, with the reason.
     let request = renew_request(window, SessionRequest::clone(old.request())).await;
     match old {
+        ListedSession::Here(lost) if lost.is_lost() => {
+            sessions.here.reattach_lost(&lost, request, why, &sessions.hosted).await;
+            sessions.find(id).filter(|it| !it.is_ended())
+        }
         ListedSession::Here(managed) => sessions.here.reattach(&managed, request, why).await.map(ListedSession::Here),
         ListedSession::Hosted(hosted) => match hosted.reattach(request, why).await {
             Ok(is_attached) => is_attached.then_some(ListedSession::Hosted(hosted)),

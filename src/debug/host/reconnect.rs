@@ -16,10 +16,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::info;
 
 use super::managed_session::ManagedSession;
-use super::recover::join_causes;
+use super::recover::{join_causes, stored_as};
 use super::registry::SessionRegistry;
 use super::start::SessionListing;
-use super::store::StoredSession;
 use crate::vocabulary::RunState;
 
 /// The pauses before the tries.
@@ -68,6 +67,11 @@ impl ManagedSession {
     fn has_lost_connection(&self) -> bool {
         let is_eligible = self.is_attached() && self.request.follows.is_none() && self.programs().len() == 1;
         is_eligible && !self.is_stop_requested() && self.run_state() == RunState::Disconnected
+    }
+
+    /// Whether it is only listed, with the reason of its loss.
+    pub fn is_lost(&self) -> bool {
+        self.session.is_lost()
     }
 
     /// Whether it is being attached to again.
@@ -147,7 +151,8 @@ async fn try_to_attach(sessions: &SessionRegistry, lost: &ManagedSession, reason
     let (mut pause, mut tries) = (FIRST_PAUSE, 0_u32);
     loop {
         // The next supervisor attaches to it, if this one ends meanwhile.
-        sessions.0.store.keep_session(stored_session(lost));
+        let loss = "the connection had been lost before".to_owned();
+        sessions.0.store.keep_session(stored_as(lost, lost.request.without_environment(), loss));
         sleep(pause).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         tries = tries.saturating_add(1);
@@ -179,18 +184,4 @@ async fn attach_again(sessions: &SessionRegistry, lost: &ManagedSession) -> Resu
     let (request, log) = (lost.request.as_ref().clone(), Arc::clone(lost.session.event_log()));
     let prepared = sessions.prepare_session(lost.id.clone(), request, sessions.0.breakpoints.clone(), log)?;
     sessions.start_prepared(prepared, SessionListing::OnceStarted, TRY_TIMEOUT).await
-}
-
-fn stored_session(lost: &ManagedSession) -> StoredSession {
-    StoredSession {
-        id: lost.id.clone(),
-        adapter: lost.adapter.name.to_owned(),
-        request: lost.request.without_environment(),
-        launch_id: lost.launch_id.clone(),
-        started_at: lost.started_at,
-        listed: true,
-        loss: "the connection had been lost before".to_owned(),
-        ended: false,
-        host: None,
-    }
 }

@@ -4,7 +4,7 @@
 //!                          ┌─ its host runs ──▶ rejoined: nothing has happened to it
 //!  stored session ─────────┼─ its host runs, and does not answer ──▶ disconnected, until it does
 //!                          └─ no host: processes with its launch id are ended
-//!                                  ├─ it listens ──▶ reattached: same id, same breakpoints ─┐ fails
+//!                                  ├─ it listens ──▶ attached to again, in a new host ──────┐ fails
 //!                                  └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
 //! ```
 //! It makes no difference whether the supervisor was killed or stopped. A session that was stopped is not recovered. Does not
@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use tether_base::error::{Error, Result};
+use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::managed_session::{ManagedSession, lost_session};
@@ -44,8 +45,19 @@ const LISTEN_AGAIN_DELAY: Duration = Duration::from_millis(500);
 
 /// Resolves what a session is to be attached to now. Errors: there is nothing, and why.
 pub type ResolveRequest<'a> = &'a (dyn Fn(SessionRequest) -> BoxFuture<'static, Result<SessionRequest>> + Send + Sync);
-/// Joins a session again in the process that hosts it.
-pub type RejoinHost = Arc<dyn Fn(StoredSession) -> BoxFuture<'static, HostReunion> + Send + Sync>;
+/// Starts and finds the processes that host sessions.
+pub trait SessionHosts: Send + Sync {
+    /// Joins a session of an earlier supervisor again, in the process that hosts it.
+    fn rejoin(&self, stored: StoredSession) -> BoxFuture<'_, HostReunion>;
+
+    /// Attaches a session that was lost again, under its id, in a new process. Its next result says so, with `why`, if that is given.
+    fn attach_again<'a>(
+        &'a self,
+        lost: &'a StoredSession,
+        request: SessionRequest,
+        why: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<()>>;
+}
 
 /// What has come of the host of a stored session.
 pub enum HostReunion {
@@ -59,9 +71,9 @@ pub enum HostReunion {
 
 impl SessionRegistry {
     /// Recovers the sessions of an earlier supervisor.
-    pub async fn recover_sessions(&self, now: ResolveRequest<'_>, rejoin: &RejoinHost) {
+    pub async fn recover_sessions(&self, now: ResolveRequest<'_>, hosts: &Arc<dyn SessionHosts>) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
-        join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now, rejoin))).await;
+        join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now, hosts))).await;
         let grouped = tokio::task::spawn_blocking(tether_process::group_by_launch_id).await;
         let grouped = grouped.ok().and_then(Result::ok).unwrap_or_default();
         let running: BTreeSet<String> = grouped.into_keys().collect();
@@ -81,12 +93,12 @@ impl SessionRegistry {
         entry: &StoredSession,
         left: &LeftoverSessions,
         now: ResolveRequest<'_>,
-        rejoin: &RejoinHost,
+        hosts: &Arc<dyn SessionHosts>,
     ) {
         let is_hosted = entry.host.is_some() && (!left.rebooted || left.running.contains(&entry.launch_id));
-        let reunion = if is_hosted { rejoin(entry.clone()).await } else { HostReunion::Gone };
+        let reunion = if is_hosted { hosts.rejoin(entry.clone()).await } else { HostReunion::Gone };
         if let HostReunion::Silent(error) = &reunion {
-            self.follow_silent_host(entry.clone(), error, Arc::clone(rejoin));
+            self.follow_silent_host(entry.clone(), error, Arc::clone(hosts));
         }
         if !matches!(reunion, HostReunion::Gone) {
             return self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
@@ -96,16 +108,10 @@ impl SessionRegistry {
             return self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
         }
         let count = if left.rebooted { 0 } else { self.end_leftovers(entry).await };
-        if entry.listed {
-            match self.reattach_stored(entry, left.rebooted, now).await {
-                Ok(managed) => {
-                    managed.session.event_log().push_notice(
-                        "reattached",
-                        format!("{} was attached to again, with its breakpoints, by a new supervisor", entry.id),
-                    );
-                }
-                Err(why) => self.report_lost(entry, count, why),
-            }
+        if entry.listed
+            && let Err(why) = self.reattach_stored(entry, left.rebooted, now, hosts.as_ref()).await
+        {
+            self.report_lost(entry, count, why);
         }
         // One that follows the window was stored anew, attached or not.
         if !entry.listed || entry.request.follows.is_none() {
@@ -115,12 +121,12 @@ impl SessionRegistry {
     }
 
     /// Lists a session whose host does not answer as disconnected, until that does, or ends. Nothing of it is ended before.
-    fn follow_silent_host(&self, entry: StoredSession, error: &Error, rejoin: RejoinHost) {
+    fn follow_silent_host(&self, entry: StoredSession, error: &Error, hosts: Arc<dyn SessionHosts>) {
         self.insert_lost(entry.clone(), error.to_string(), Arc::default());
         let sessions = self.clone();
         self.run_task(async move {
             let reunion = loop {
-                match rejoin(entry.clone()).await {
+                match hosts.rejoin(entry.clone()).await {
                     // It was given its time to answer.
                     HostReunion::Silent(_) => {}
                     reunion => break reunion,
@@ -143,7 +149,8 @@ impl SessionRegistry {
         entry: &StoredSession,
         rebooted: bool,
         now: ResolveRequest<'_>,
-    ) -> Result<ManagedSession, Option<Error>> {
+        hosts: &dyn SessionHosts,
+    ) -> Result<(), Option<Error>> {
         if rebooted {
             return Err(Some(Error::other("the machine has been restarted")));
         }
@@ -155,10 +162,11 @@ impl SessionRegistry {
         request.debug_target.is_host_named = false;
         if let DebugTargetKind::Listener(Address { port, .. }) = request.debug_target.kind {
             let seen = wait_until_disconnected(move || tether_process::has_dead_connections(port).unwrap_or_default());
-            let _ = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, seen).await;
+            let _ = timeout(DISCONNECT_SEEN_TIMEOUT, seen).await;
         }
         tokio::time::sleep(LISTEN_AGAIN_DELAY).await;
-        Ok(self.start_with_id(&entry.id, request, Arc::default()).await?)
+        let entry = StoredSession { request: request.without_environment(), ..entry.clone() };
+        Ok(attach_in_host(hosts, entry, request, Some("its session host had ended")).await?)
     }
 
     /// Starts a session with an id that was given before.
@@ -241,24 +249,65 @@ impl SessionRegistry {
         let log = Arc::clone(old.session.event_log());
         let stored = request.as_ref().unwrap_or(&old.request).without_environment();
         let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;
-        let error = match started {
-            Ok(managed) => return Some(managed),
-            Err(error) => error,
-        };
-        let reason = format!("{why}, and it could not be attached to again: {}", join_causes(&error));
-        let entry = StoredSession {
-            id: old.id.clone(),
-            adapter: old.adapter.name.to_owned(),
-            request: stored,
-            launch_id: old.launch_id.clone(),
-            started_at: old.started_at,
-            listed: true,
-            loss: reason.clone(),
-            ended: false,
-            host: None,
-        };
-        self.lose_session(entry, reason, log);
-        None
+        match started {
+            Ok(managed) => Some(managed),
+            Err(error) => {
+                self.lose_again(old, stored, why, &error);
+                None
+            }
+        }
+    }
+
+    /// As [`SessionRegistry::reattach`], for a session that was lost: it gets a host of its own, and is not listed here any more.
+    pub async fn reattach_lost(
+        &self,
+        lost: &ManagedSession,
+        request: Result<SessionRequest>,
+        why: &str,
+        hosts: &dyn SessionHosts,
+    ) {
+        let stored = request.as_ref().unwrap_or(&lost.request).without_environment();
+        let entry = stored_as(lost, stored.clone(), String::new());
+        match async { attach_in_host(hosts, entry, request?, None).await }.await {
+            Ok(()) => self.remove_session(&lost.id),
+            Err(error) => self.lose_again(lost, stored, why, &error),
+        }
+    }
+
+    fn lose_again(&self, old: &ManagedSession, request: SessionRequest, why: &str, error: &Error) {
+        let reason = format!("{why}, and it could not be attached to again: {}", join_causes(error));
+        self.lose_session(stored_as(old, request, reason.clone()), reason, Arc::clone(old.session.event_log()));
+    }
+}
+
+/// Attaches a session again, under its id, in a host of its own.
+async fn attach_in_host(
+    hosts: &dyn SessionHosts,
+    lost: StoredSession,
+    request: SessionRequest,
+    why: Option<&str>,
+) -> Result<()> {
+    match timeout(REATTACH_TIMEOUT, hosts.attach_again(&lost, request, why)).await {
+        Ok(attached) => attached,
+        Err(_) => {
+            let error = Error::new(ErrorKind::TimedOut, format!("cannot attach {} again", lost.id));
+            Err(error.because(format!("it was not attached within {REATTACH_TIMEOUT:?}")))
+        }
+    }
+}
+
+/// A session as it is stored, to be attached to again.
+pub(super) fn stored_as(session: &ManagedSession, request: SessionRequest, loss: String) -> StoredSession {
+    StoredSession {
+        id: session.id.clone(),
+        adapter: session.adapter.name.to_owned(),
+        request,
+        launch_id: session.launch_id.clone(),
+        started_at: session.started_at,
+        listed: true,
+        loss,
+        ended: false,
+        host: None,
     }
 }
 
@@ -300,7 +349,7 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
             true
         };
-        let waited = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, wait_until_disconnected(is_connected)).await;
+        let waited = timeout(DISCONNECT_SEEN_TIMEOUT, wait_until_disconnected(is_connected)).await;
         assert!(waited.is_err(), "it stays connected");
         let looks = looks.load(Ordering::Relaxed);
         assert!((5..40).contains(&looks), "{looks} looks in {DISCONNECT_SEEN_TIMEOUT:?}");

@@ -225,8 +225,23 @@ impl SessionRegistry {
     /// Stores a session that a process of its own is about to host, for the next supervisor to find: `record_host` completes it.
     pub async fn store_hosted(&self) -> HostedEntry {
         let id = self.next_id();
-        let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
-        let entry = unrecorded_session(id, launch_id, None);
+        let launch_id = self.new_launch_id(&id);
+        self.store_entry(unrecorded_session(id, launch_id, None)).await
+    }
+
+    /// As [`SessionRegistry::store_hosted`], for a session that was lost: it keeps its id.
+    pub async fn store_hosted_again(&self, lost: &StoredSession) -> HostedEntry {
+        let StoredSession { id, adapter, request, .. } = lost.clone();
+        let launch_id = self.new_launch_id(&id);
+        self.store_entry(StoredSession { adapter, request, ..unrecorded_session(id, launch_id, None) }).await
+    }
+
+    /// The launch id of the processes of a session that is about to start.
+    pub(in crate::debug) fn new_launch_id(&self, session_id: &str) -> String {
+        format!("{}-{session_id}-{:08x}", self.0.launch_id_prefix, random_suffix())
+    }
+
+    async fn store_entry(&self, entry: StoredSession) -> HostedEntry {
         let guard = self.0.store.add_session(entry.clone()).await;
         HostedEntry { entry, guard: Some(guard) }
     }

@@ -93,7 +93,7 @@ impl SessionRegistry {
         breakpoints: BreakpointStore,
         event_log: Arc<EventLog>,
     ) -> Result<PreparedSession> {
-        let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
+        let launch_id = self.new_launch_id(&id);
         let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
         let masked = |error| request.debug_target.secrets.mask_error(error);
         let plan = (row.plan)(&found, &request.debug_target).map_err(masked)?;

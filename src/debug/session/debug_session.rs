@@ -103,6 +103,11 @@ impl DebugSession {
         DebugSession { shared, programs: Arc::default() }
     }
 
+    /// Whether it was opened by [`DebugSession::open_lost`].
+    pub(in crate::debug) fn is_lost(&self) -> bool {
+        lock(&self.programs).is_empty()
+    }
+
     /// The program of a session whose connection was lost has ended since.
     pub(in crate::debug) fn end_lost_program(&self) {
         self.shared.snapshot.send_modify(|snapshot| {

@@ -30,8 +30,8 @@ use crate::api::OperationParams;
 use crate::api::debug::breakpoints::{BreakpointReport, WatchpointSetParams};
 use crate::config::TestRunner;
 use crate::debug::{
-    HostReunion, HostedEntry, RemoteSessions, SessionBindings, SessionRegistry, SessionRequest, StoredSession,
-    expired_sessions,
+    HostReunion, HostedEntry, RemoteSessions, SessionBindings, SessionHosts, SessionRegistry, SessionRequest,
+    StoredSession, expired_sessions,
 };
 use crate::session_host::facts::SessionFacts;
 use crate::session_host::loopback_listener::OpenedPort;
@@ -163,30 +163,29 @@ impl HostedSessions {
         self.list_sessions().into_iter().filter(|it| !it.is_ended()).collect()
     }
 
-    async fn open_host(&self) -> Result<EmptyHost> {
-        Ok(self.open_named_host().await?.0)
-    }
-
-    /// Starts a host for a session that is still to be named, and returns its launch id. Errors: it cannot be started.
-    async fn open_named_host(&self) -> Result<(EmptyHost, String)> {
-        let sessions = &self.0.sessions;
-        // Stored before its first process runs: the next supervisor knows everything that is started.
-        let mut entry = sessions.store_hosted().await;
-        let launch_id = entry.entry.launch_id.clone();
+    /// Starts a host for a session that is stored, before its first process runs: the next supervisor knows everything that is
+    /// started. Errors: it cannot be started.
+    async fn open_host(&self, mut entry: HostedEntry) -> Result<EmptyHost> {
+        let (sessions, launch_id) = (&self.0.sessions, entry.entry.launch_id.clone());
         let socket = self.0.paths.host_socket(&launch_id);
         let child = start_host(&self.0.program, &self.0.paths, &launch_id, &socket).await?;
         let record = host_record(&child, &socket)?;
         let pid = record.pid;
         sessions.record_host(&mut entry, record).await;
         let (link, _) = self.connect(&socket, &launch_id).await?;
-        Ok((EmptyHost::new(self.clone(), link, HostParts { entry, child, pid }), launch_id))
+        Ok(EmptyHost::new(self.clone(), link, HostParts { entry, child, pid }))
     }
 
     /// Starts a session in a host of its own. Errors: it cannot be started; nothing of it is left then.
     pub async fn start_session(&self, start: SessionStart) -> Result<Arc<HostedSession>> {
         // What is wrong in it needs no host.
         self.0.sessions.check_adapter(&start.request)?;
-        let host = self.open_host().await?;
+        let entry = self.0.sessions.store_hosted().await;
+        self.start_stored(entry, start).await
+    }
+
+    async fn start_stored(&self, entry: HostedEntry, start: SessionStart) -> Result<Arc<HostedSession>> {
+        let host = self.open_host(entry).await?;
         let started = self.start_in(&host, start).await;
         if started.is_err() {
             host.end().await;
@@ -221,7 +220,7 @@ impl HostedSessions {
     }
 
     /// Joins a session of an earlier supervisor again, in its host.
-    pub async fn rejoin(&self, stored: StoredSession) -> HostReunion {
+    async fn rejoin_host(&self, stored: StoredSession) -> HostReunion {
         let Some(record) = stored.host.clone() else { return HostReunion::Gone };
         let is_same = |process: &Process| process.start_ticks() == record.start_ticks;
         let Some(process) = Process::open(record.pid).ok().filter(is_same) else {
@@ -306,7 +305,9 @@ impl HostedSessions {
 
     /// Starts a host for an editor that is about to say what it debugs, and returns the port to which it connects.
     pub async fn open_editor_host(&self) -> Result<OpenedPort> {
-        let (host, launch_id) = self.open_named_host().await?;
+        let entry = self.0.sessions.store_hosted().await;
+        let launch_id = entry.entry.launch_id.clone();
+        let host = self.open_host(entry).await?;
         let link = Arc::clone(&host.link);
         lock(&self.0.for_editors).insert(launch_id.clone(), Arc::new(host));
         let hosts = self.clone();
@@ -479,6 +480,31 @@ impl RemoteSessions for HostedSessions {
             let params = WatchpointSetParams { expression, access, ..WatchpointSetParams::default() };
             let set = session.link.request::<BreakpointReport>(WatchpointSetParams::METHOD, &params).await;
             Some(set.map(|report| report.breakpoint_id))
+        }
+        .boxed()
+    }
+}
+
+impl SessionHosts for HostedSessions {
+    fn rejoin(&self, stored: StoredSession) -> BoxFuture<'_, HostReunion> {
+        self.rejoin_host(stored).boxed()
+    }
+
+    fn attach_again<'a>(
+        &'a self,
+        lost: &'a StoredSession,
+        request: SessionRequest,
+        why: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<()>> {
+        async move {
+            self.0.sessions.check_adapter(&request)?;
+            let entry = self.0.sessions.store_hosted_again(lost).await;
+            let start = SessionStart { request, test_runner: None, awaits_programs: false };
+            let attached = self.start_stored(entry, start).await?;
+            match why {
+                Some(why) => attached.report_reattached(why, None).await,
+                None => Ok(()),
+            }
         }
         .boxed()
     }

@@ -51,6 +51,11 @@ fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
         // Reported once.
         let again = sandbox.json(&["debug", "wait", "60"]);
         assert!(again.get("notes").is_none(), "{how}: {again}");
+        // It has a host of its own again.
+        kill_supervisor(sandbox);
+        let kept = sandbox.json(&["debug", "wait", "60"]);
+        assert_eq!((line(&kept), &kept["notes"]), (stopped_at, &json!(null)), "{how}: {kept}");
+        assert_eq!(sandbox.json(&["debug", "evaluate", "2 + 2"])["result"], "4", "{how}");
     }
     // A stopped session does not come back.
     sandbox.json(&["debug", "stop", session]);
