@@ -96,14 +96,12 @@ fn adopt(world: &mut World, id: &str, adapter: &str, is_attached: bool, is_harme
     }
     let Some(program) = world.programs.iter().copied().find(|it| it.adapter == adapter) else { return };
     world.report.sessions += 1;
-    let is_hosted = world.host(id).is_some();
     world.sessions.push(Session {
         id: id.to_owned(),
         program,
         belief: Belief::Open,
         is_harmed,
         is_attached,
-        is_hosted,
         pid: None,
     });
 }

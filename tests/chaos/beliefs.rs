@@ -35,8 +35,6 @@ pub struct Session {
     /// Its program, adapter, host or connection was ended, or it was told to end: it may be over.
     pub is_harmed: bool,
     pub is_attached: bool,
-    /// It has a host. One whose host was lost, and that a new supervisor has attached to again, lives in that supervisor.
-    pub is_hosted: bool,
     pub pid: Option<u64>,
 }
 

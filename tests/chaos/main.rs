@@ -121,7 +121,6 @@ fn settle(
     world.report.failed += usize::from(matches!(answer, Answer::Failed(..)));
     if ends_supervisor {
         world.link = None;
-        world.sessions.iter_mut().filter(|it| !it.is_hosted).for_each(|it| it.harm());
     }
     if let Some(session) = injected.harmed.as_deref().and_then(|id| world.session(id)) {
         session.harm();
