@@ -11,6 +11,7 @@ use tether_base::secret_values::SecretValues;
 use tether_base::sync::{lock, run_blocking};
 use tether_changes::{ChangeReport, ChangeTracker, FileSnapshot, TrackerOptions};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
 use super::build::{BuildSources, BuildSummary};
@@ -85,6 +86,8 @@ pub struct WindowContext {
     /// Console messages and network requests of all launches.
     pub history: Arc<PageHistory>,
     trackers: Mutex<WindowTrackers>,
+    /// Writes the session files once that is possible.
+    pub saving: Mutex<JoinSet<()>>,
     pub running_calls: RunningCalls,
     crash_loop: Mutex<CrashLoop>,
     pub generations: Mutex<GenerationCounter>,
@@ -131,6 +134,7 @@ impl WindowContext {
             published,
             history,
             trackers: Mutex::default(),
+            saving: Mutex::default(),
             running_calls: RunningCalls::default(),
             crash_loop: Mutex::default(),
             generations: Mutex::new(generations),

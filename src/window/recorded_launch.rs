@@ -8,15 +8,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tether_base::clock::now_ms;
 use tether_base::error::{Error, Result};
-use tether_base::sync::run_blocking;
+use tether_base::sync::{lock, run_blocking};
 use tether_changes::{ChangeTracker, FileSnapshot};
-use tracing::warn;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
 
 use super::cleanup;
-use super::context::WindowContext;
+use super::context::{WindowContext, WindowPaths};
 use super::launch::{self, LaunchedWindow, WindowLaunchPlan, describe_missing_mains};
 use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
@@ -24,6 +26,9 @@ use super::refresh::contributed_files::ContributedFiles;
 use super::session_file::{self, WindowSession};
 use crate::config::{WindowConfig, WindowKind, WindowSettings};
 use crate::tasks::background_tasks::{BackgroundTask, find_addresses};
+
+/// Between two attempts to write the session files: the pause doubles from the first to the last.
+const SAVE_PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
 pub(super) fn session_roots(context: &WindowContext) -> [&Path; 2] {
@@ -180,11 +185,32 @@ pub(super) fn log_warnings(notes: Vec<String>) -> Vec<String> {
     notes
 }
 
-/// Writes both session files; returns the errors.
+/// Writes both session files; returns the errors. Where none of them can be written, such as on a full disk, that is tried again:
+/// without one of them, the next supervisor would take the window for what is left of a launch.
 pub(super) fn save_session_files(context: &WindowContext, session: &WindowSession) -> Vec<String> {
-    let [workspace, state] = session_roots(context);
-    let saved = [session_file::save_session(workspace, session), session_file::save_session_copy(state, session)];
+    let saved = write_session_files(&context.paths, session);
+    let mut saving = JoinSet::new();
+    if saved.iter().all(Result::is_err) {
+        saving.spawn(keep_saving(context.paths.clone(), session.clone()));
+    }
+    *lock(&context.saving) = saving;
     saved.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect()
+}
+
+fn write_session_files(paths: &WindowPaths, session: &WindowSession) -> [Result<()>; 2] {
+    [session_file::save_session(&paths.workspace, session), session_file::save_session_copy(&paths.state, session)]
+}
+
+/// Writes the session files once that is possible.
+async fn keep_saving(paths: WindowPaths, session: WindowSession) {
+    let (mut pause, longest) = SAVE_PAUSES;
+    loop {
+        tokio::time::sleep(pause).await;
+        if write_session_files(&paths, &session).iter().any(Result::is_ok) {
+            return info!("the window is recorded now");
+        }
+        pause = pause.saturating_mul(2).min(longest);
+    }
 }
 
 /// Closes the window, kills all its processes, and removes its session files. Background tasks that nothing else uses are
@@ -228,6 +254,7 @@ async fn remove_older_launches(context: &WindowContext, kept: [&str; 2]) {
 
 /// Removes the session files. The output and the snapshot are kept until the next launch.
 pub fn remove_session_files(context: &WindowContext) {
+    lock(&context.saving).abort_all();
     for root in session_roots(context) {
         if let Err(error) = session_file::remove_session(root) {
             warn!("{error}");

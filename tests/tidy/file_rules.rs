@@ -16,6 +16,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/supervisor/timeline_records.rs", "a flood of edits or console errors must not flood the timeline"),
     ("src/session_host/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
+    ("src/window/recorded_launch.rs", "nothing tells that a full disk has room again"),
     ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),
 ];
 
