@@ -192,6 +192,11 @@ impl HostLink {
         was_ended
     }
 
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.peer.is_closed()
+    }
+
     /// Resolves when the connection has ended.
     pub async fn wait_closed(&self) {
         self.peer.wait_closed().await;

@@ -268,7 +268,9 @@ impl HostedSessions {
     /// Leaves the sessions to the next supervisor; the hosts of those that have ended are ended.
     pub async fn leave_all(&self) {
         let is_over = |facts: &SessionFacts| facts.is_ended && !facts.is_following && !facts.is_reconnecting;
-        let (ended, active): (Vec<_>, Vec<_>) = self.list_sessions().into_iter().partition(|it| it.read_facts(is_over));
+        // Of one whose host was lost, the next supervisor ends what is left, if this one has not done so yet.
+        let is_ended = |it: &Arc<HostedSession>| it.read_facts(is_over) && !it.link.is_closed();
+        let (ended, active): (Vec<_>, Vec<_>) = self.list_sessions().into_iter().partition(is_ended);
         {
             // At once: afterwards, the stored sessions are not changed any more.
             let mut table = lock(&self.0.table);
