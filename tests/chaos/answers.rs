@@ -6,6 +6,7 @@ use crate::beliefs::{Belief, Session};
 use crate::calls::Answer;
 use crate::operations::Planned;
 use crate::script::Operation;
+use crate::support::is_alive;
 use crate::world::World;
 
 /// No such session.
@@ -85,6 +86,13 @@ fn learn_failure(
 
 fn learn_start(world: &mut World, is_attached: bool, value: &Value) -> Result<(), String> {
     let Some(id) = value["sessionId"].as_str() else { return Err(format!("no session has begun: {value}")) };
+    let is_over = is_attached && value["state"] == "TERMINATED";
+    if let Some(listening) = world.listening.as_mut().filter(|it| is_over && is_alive(it.program.0.id())) {
+        // Rarely, debugpy ends a session as it begins.
+        listening.is_spoiled = true;
+        world.report.ended_attaches += 1;
+        return Ok(());
+    }
     adopt(world, id, value["adapter"].as_str().unwrap_or_default(), is_attached, false);
     learn_state(world, id, value)
 }

@@ -121,6 +121,7 @@ fn settle(
     world.report.failed += usize::from(matches!(answer, Answer::Failed(..)));
     if ends_supervisor {
         world.link = None;
+        world.excuse_unrecorded_window();
     }
     if let Some(session) = injected.harmed.as_deref().and_then(|id| world.session(id)) {
         session.harm();

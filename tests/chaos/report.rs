@@ -18,6 +18,8 @@ pub struct Report {
     pub sessions: usize,
     /// How often a stop was found again as it was.
     pub stops_checked: usize,
+    /// How often debugpy has ended a session as it began, while its program went on.
+    pub ended_attaches: usize,
     pub injected: BTreeMap<Fault, usize>,
     story: VecDeque<String>,
 }
@@ -55,7 +57,7 @@ impl Report {
             self.injected.iter().map(|(fault, count)| (format!("{fault:?}"), *count)).collect();
         json!({
             "seed": seed, "operations": self.operations, "failed": self.failed, "sessions": self.sessions,
-            "stopsChecked": self.stops_checked, "fileReadings": readings, "injected": injected,
+            "stopsChecked": self.stops_checked, "endedAttaches": self.ended_attaches, "fileReadings": readings, "injected": injected,
             "seconds": took.as_secs_f64(),
         })
     }

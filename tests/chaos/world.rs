@@ -33,6 +33,10 @@ pub enum InFlight {
     Refused(Answer),
 }
 
+/// Within this time, a window is recorded once the disk can be written to again.
+const RECORDED_AGAIN: Duration = Duration::from_secs(4);
+const DISK_FAULTS: [Fault; 3] = [Fault::FullDisk, Fault::ReadOnlyState, Fault::ReadOnlyWorkspace];
+
 pub struct World {
     pub link: Option<RpcClient>,
     pub sessions: Vec<Session>,
@@ -53,6 +57,8 @@ pub struct World {
     pub watch: Option<FileWatch>,
     pub sandbox: Sandbox,
     pub disk: Disk,
+    /// When a fault of it was lifted last.
+    pub disk_lifted: Option<Instant>,
 }
 
 impl World {
@@ -78,7 +84,23 @@ impl World {
             watch: None,
             sandbox,
             disk,
+            disk_lifted: None,
         }
+    }
+
+    /// A supervisor has ended. A window that could not be recorded, and cannot have been since, may be ended by the next one.
+    pub fn excuse_unrecorded_window(&mut self) {
+        let is_fresh = self.disk_lifted.is_some_and(|lifted| lifted.elapsed() < RECORDED_AGAIN);
+        if (is_fresh || DISK_FAULTS.iter().any(|fault| self.is_lasting(*fault))) && !self.is_window_recorded() {
+            self.window = None;
+        }
+    }
+
+    fn is_window_recorded(&self) -> bool {
+        let files = [self.sandbox.path(".devtools/session.json"), self.state().join(".devtools/session.json")];
+        let recorded = files.iter().filter_map(|file| serde_json::from_slice::<Value>(&std::fs::read(file).ok()?).ok());
+        let mut pids = recorded.map(|session| session["electronPid"].as_u64());
+        pids.any(|pid| pid == self.window.map(u64::from))
     }
 
     pub fn is_lasting(&self, fault: Fault) -> bool {
@@ -102,7 +124,12 @@ impl World {
         let all = std::mem::take(&mut self.lasting);
         let (over, lasting): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.until < index);
         self.lasting = lasting;
-        over.into_iter().rev().for_each(|it| (it.lift)(self));
+        for it in over.into_iter().rev() {
+            if DISK_FAULTS.contains(&it.fault) {
+                self.disk_lifted = Some(Instant::now());
+            }
+            (it.lift)(self);
+        }
     }
 
     /// Lifts all faults.

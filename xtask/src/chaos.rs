@@ -106,6 +106,7 @@ fn print_table(played: &[Played]) {
         ("answered with an error", "failed"),
         ("sessions", "sessions"),
         ("stops checked", "stopsChecked"),
+        ("attaches that debugpy ended", "endedAttaches"),
         ("readings of the files", "fileReadings"),
         ("seconds", "seconds"),
     ] {
