@@ -1,5 +1,6 @@
 //! One row of the adapter table: plain data, and two functions that start nothing.
 
+use tether_backend::hit_condition::HitCondition;
 use tether_base::error::Result;
 
 use super::debug_target::DebugTarget;
@@ -68,9 +69,38 @@ pub struct Quirks {
     pub resumes_one_thread: bool,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
+    /// Which hit conditions it counts as we do.
+    pub hit_counting: HitCounting,
     /// How the text of a stop begins at a breakpoint whose condition cannot be evaluated; the reason follows. It calls such a
     /// stop an exception (Delve).
     pub condition_stop: Option<&'static str>,
+}
+
+/// Which hit conditions of breakpoints an adapter counts as we do: `3` is the third hit only, and a hit is one at which the
+/// condition holds, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HitCounting {
+    /// All.
+    #[default]
+    All,
+    /// Those of breakpoints without a condition.
+    WithoutCondition,
+    /// A number, by which it means that hit and all later ones.
+    FromOnly,
+    /// None.
+    None,
+}
+
+impl HitCounting {
+    /// The adapter's text for a hit condition. `None`: it counts otherwise, or not at all.
+    pub fn text(self, hits: HitCondition, has_condition: bool) -> Option<String> {
+        match (self, hits) {
+            (HitCounting::All, _) => Some(hits.to_string()),
+            (HitCounting::WithoutCondition, _) => (!has_condition).then(|| hits.to_string()),
+            (HitCounting::FromOnly, HitCondition::Greater(number)) => Some(number.saturating_add(1).to_string()),
+            (HitCounting::FromOnly | HitCounting::None, _) => None,
+        }
+    }
 }
 
 /// How an adapter's output begins to report that a condition of a breakpoint could not be evaluated.
@@ -126,5 +156,6 @@ impl Quirks {
         resumes_one_thread: false,
         condition_reports: &[],
         condition_stop: None,
+        hit_counting: HitCounting::All,
     };
 }

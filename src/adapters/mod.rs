@@ -50,7 +50,7 @@ mod select;
 mod serve_task;
 mod undebugged_children;
 
-pub use adapter::{Adapter, ConditionReport, DetachHook, Quirks};
+pub use adapter::{Adapter, ConditionReport, DetachHook, HitCounting, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
 pub use connect::Connector;
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};

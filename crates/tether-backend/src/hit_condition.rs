@@ -1,5 +1,7 @@
 //! Conditions on how often a breakpoint was reached, for the adapters that count themselves.
 
+use std::fmt::{self, Display, Formatter};
+
 /// A condition on the count of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitCondition {
@@ -31,6 +33,15 @@ impl HitCondition {
         }
     }
 
+    /// Whether it has held at one of the first `hits`.
+    pub fn was_met(self, hits: u64) -> bool {
+        match self {
+            HitCondition::Equal(number) | HitCondition::MultipleOf(number) => (1..=hits).contains(&number),
+            HitCondition::Less(number) => hits > 0 && number > 1,
+            HitCondition::Greater(number) => hits > number,
+        }
+    }
+
     /// Whether it holds at the hit with that number.
     pub fn is_met(self, hits: u64) -> bool {
         match self {
@@ -38,6 +49,17 @@ impl HitCondition {
             HitCondition::Less(number) => hits < number,
             HitCondition::Greater(number) => hits > number,
             HitCondition::MultipleOf(number) => hits.is_multiple_of(number),
+        }
+    }
+}
+
+impl Display for HitCondition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            HitCondition::Equal(number) => write!(f, "== {number}"),
+            HitCondition::Less(number) => write!(f, "< {number}"),
+            HitCondition::Greater(number) => write!(f, "> {number}"),
+            HitCondition::MultipleOf(number) => write!(f, "% {number}"),
         }
     }
 }
@@ -52,6 +74,10 @@ mod tests {
             let condition = HitCondition::parse(text).unwrap();
             let found: Vec<u64> = (1..=6).filter(|hits| condition.is_met(*hits)).collect();
             assert_eq!(found, met, "{text}");
+            assert_eq!(HitCondition::parse(&condition.to_string()), Ok(condition));
+            for hits in 0..=6 {
+                assert_eq!(condition.was_met(hits), met.iter().any(|it| *it <= hits), "{text} at {hits}");
+            }
         };
         check("3", &[3]);
         check(" == 3", &[3]);

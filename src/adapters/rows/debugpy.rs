@@ -25,7 +25,7 @@ use tether_tools::is_program;
 use super::python;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
-    DebugTarget, DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    DebugTarget, DebugTargetKind, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -45,6 +45,7 @@ pub const ADAPTER: Adapter = Adapter {
             runs_on: true,
             ..ConditionReport::named("Error while evaluating expression in conditional breakpoint")
         }],
+        hit_counting: HitCounting::WithoutCondition,
         ..Quirks::NONE
     },
     install: "`tether adapters install debugpy` installs it",

@@ -10,8 +10,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED, LaunchPlan,
-    ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, HitCounting, INSTALLED,
+    LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -22,7 +22,12 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
     attach_types: &[],
-    quirks: Quirks { drain_command: Some("shell echo"), detach_command: Some("detach"), ..Quirks::NONE },
+    quirks: Quirks {
+        drain_command: Some("shell echo"),
+        detach_command: Some("detach"),
+        hit_counting: HitCounting::None,
+        ..Quirks::NONE
+    },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH works, too",
     find: find_adapter,
     plan: plan_launch,

@@ -11,7 +11,7 @@ use tether_dap::types::{Fields, StartRequest, set_field};
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter,
-    FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::JS_DEBUG;
 
@@ -35,6 +35,7 @@ pub const ADAPTER: Adapter = Adapter {
             },
             ConditionReport { runs_on: true, ..ConditionReport::unnamed("Breakpoint condition error") },
         ],
+        hit_counting: HitCounting::WithoutCondition,
         ..Quirks::NONE
     },
     install: "`tether adapters install js-debug` installs it",

@@ -9,8 +9,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, HitCounting,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -24,6 +24,7 @@ pub const ADAPTER: Adapter = Adapter {
     quirks: Quirks {
         // Printed behind the stop.
         condition_reports: &[ConditionReport::named("error evaluating condition of breakpoint")],
+        hit_counting: HitCounting::FromOnly,
         ..Quirks::NONE
     },
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",

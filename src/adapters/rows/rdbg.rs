@@ -14,7 +14,7 @@ use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
-    DetachHook, FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
+    DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::RDBG;
 
@@ -31,6 +31,7 @@ pub const ADAPTER: Adapter = Adapter {
         close_means_terminated: true,
         breakpoints_accumulate: true,
         detach_hook: Some(DetachHook { expression: include_str!("detach_hook.rb"), value: ":ready" }),
+        hit_counting: HitCounting::None,
         ..Quirks::NONE
     },
     install: "`apt-get install ruby` or `gem install debug` installs it",

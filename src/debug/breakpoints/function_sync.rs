@@ -6,6 +6,7 @@ use tether_dap::DapClient;
 use tether_dap::types::{DapCapabilities, FunctionBreakpoint, SetFunctionBreakpointsArguments};
 
 use super::binding_request::{request_bindings, request_unordered_bindings};
+use super::hit_count::{self, as_sent};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
 use crate::debug::session::target_handle::TargetHandle;
@@ -24,8 +25,13 @@ pub async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle
         let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
         return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
-    let (refused, all): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|spec| function_refusal_reason(spec, &able).is_some());
+    let counting = target.hit_counting();
+    let refusal = |spec: &BreakpointSpec| {
+        let reason = function_refusal_reason(spec, &able).map(str::to_owned);
+        reason.or_else(|| hit_count::refusal_reason(&spec.conditions, counting))
+    };
+    let (refused, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|spec| refusal(spec).is_some());
+    let all: Vec<_> = all.into_iter().map(|spec| as_sent(spec, counting)).collect();
     let function = |spec: &BreakpointSpec| {
         let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
         let name = spec.kind.function_name().unwrap_or_default();
@@ -41,7 +47,7 @@ pub async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle
         request_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
     }
     for spec in refused {
-        target.record_refusal(&[spec.id], function_refusal_reason(spec, &able).unwrap_or_default());
+        target.record_refusal(&[spec.id], &refusal(spec).unwrap_or_default());
     }
 }
 

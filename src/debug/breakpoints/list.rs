@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tether_base::error::{Error, ErrorContext, Result};
 
 use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
+use super::hit_count::hit_condition;
 use super::spec::{
     BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,
 };
@@ -185,8 +186,11 @@ impl StoredBreakpoints {
         (self.last_id..=u32::MAX).skip(1).chain(1..=self.last_id).find(is_free).unwrap_or(u32::MAX)
     }
 
-    /// Adds a breakpoint, or replaces the one with its id. Errors: too many breakpoints.
+    /// Adds a breakpoint, or replaces the one with its id. Errors: too many breakpoints, a bad hit condition.
     pub(super) fn put_spec(&mut self, spec: BreakpointSpec) -> Result<BreakpointSpec> {
+        if let Err(reason) = hit_condition(&spec.conditions) {
+            return Err(Error::usage("cannot set the breakpoint").because(reason));
+        }
         let id = spec.id;
         let is_full = self.breakpoints.len() >= MAX_BREAKPOINTS;
         match self.breakpoints.iter_mut().find(|other| other.id == id) {

@@ -3,6 +3,8 @@
 //! A breakpoint without conditions stops wherever one with conditions would, and so stands for it. A log point stops
 //! nowhere, and stays. Pure.
 
+use std::borrow::Borrow;
+
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec};
 
 /// One breakpoint as it is sent, and all that it stands for.
@@ -15,9 +17,9 @@ pub struct MergedBreakpoint<'a> {
 }
 
 /// Merges breakpoints of one kind, in the order of the first of each.
-pub fn merge_specs<'a>(specs: &[&'a BreakpointSpec]) -> Vec<MergedBreakpoint<'a>> {
+pub fn merge_specs<'a>(specs: &'a [impl Borrow<BreakpointSpec>]) -> Vec<MergedBreakpoint<'a>> {
     let mut merged: Vec<MergedBreakpoint<'a>> = Vec::new();
-    for spec in specs {
+    for spec in specs.iter().map(Borrow::borrow) {
         match merged.iter_mut().find(|it| is_same_place(it.sent, spec) && covers_both(it.sent, spec).is_some()) {
             Some(same) => {
                 same.sent = covers_both(same.sent, spec).unwrap_or(same.sent);

@@ -22,6 +22,7 @@ mod changes;
 pub(super) mod data_sync;
 mod editor_breakpoints;
 pub(super) mod function_sync;
+pub(super) mod hit_count;
 mod list;
 mod merge;
 mod spec;

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use crate::adapters::{ADAPTERS, Adapter};
+use crate::debug::breakpoints::hit_count::counted_here;
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, NOT_REPORTED};
 use crate::debug::host::managed_session::ManagedSession;
 
@@ -28,13 +29,15 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
     let session = &managed.session;
     let stored = session.shared.breakpoints.current();
     let adapters: Vec<&Adapter> = managed.programs().iter().map(|program| program.adapter).collect();
-    let is_meant = |spec: &&BreakpointSpec| {
-        spec.owner.is_none()
-            && session.hit_count(spec.id) == 0
-            && spec.file().is_none_or(|file| may_be_of(&adapters, file))
-    };
+    let is_meant =
+        |spec: &&BreakpointSpec| spec.owner.is_none() && spec.file().is_none_or(|file| may_be_of(&adapters, file));
     let others = undebugged_processes(managed);
     let unreached = stored.breakpoints.iter().filter(is_meant).filter_map(|spec| {
+        let hits = session.hit_count(spec.id);
+        if hits > 0 {
+            let reason = unmet_hits(&adapters, spec, hits)?;
+            return Some(UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason });
+        }
         let condition = spec.conditions.condition.as_deref();
         let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
         let outcome = session.shared.with_state(|state| state.bindings.outcome(spec.id));
@@ -49,6 +52,14 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
         Some(UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason })
     });
     unreached.collect()
+}
+
+/// What is said of a breakpoint that was passed so often, where its hits are counted here, and none of them was asked for.
+fn unmet_hits(adapters: &[&Adapter], spec: &BreakpointSpec, hits: u64) -> Option<String> {
+    let counted = adapters.iter().find_map(|row| counted_here(spec, row.quirks.hit_counting))?;
+    let condition = spec.conditions.hit_condition.as_deref().filter(|_| !counted.was_met(hits))?;
+    let times = if hits == 1 { "once".to_owned() } else { format!("{hits} times") };
+    Some(format!("it was passed {times}, and it stops at `{condition}`"))
 }
 
 /// Whether it is known of a breakpoint that is bound that nothing has passed it: a log point does not stop, and not every adapter

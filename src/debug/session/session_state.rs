@@ -11,6 +11,7 @@ use tether_dap::DapClient;
 use tether_dap::types::{DapCapabilities, DataBreakpoint};
 use tokio::sync::watch;
 
+use crate::adapters::HitCounting;
 use crate::debug::breakpoints::{BindingTable, BreakpointSpec};
 use crate::debug::inspect::stop_cache::StopCache;
 
@@ -57,6 +58,8 @@ pub struct TargetChannel {
     pub is_disconnecting: bool,
     /// All breakpoints are being sent, or have been: each later change must be sent too.
     pub are_breakpoints_sent: bool,
+    /// Which hit conditions its adapter counts as we do.
+    pub hit_counting: HitCounting,
     /// Serialises breakpoint requests.
     pub breakpoint_requests: Arc<tokio::sync::Mutex<()>>,
 }
@@ -95,10 +98,10 @@ impl SessionState {
         self.temporary.iter().filter(|spec| spec.file() == Some(file)).cloned().collect()
     }
 
-    /// The breakpoint on that line of a file in a target, a temporary one first. `specs` are those of the store.
-    pub fn breakpoint_at_line(&self, target: usize, specs: &[BreakpointSpec], path: &Path, line: i64) -> Option<u32> {
+    /// The breakpoints on that line of a file in a target, the temporary ones first. `specs` are those of the store.
+    pub fn breakpoints_at_line(&self, target: usize, specs: &[BreakpointSpec], path: &Path, line: i64) -> Vec<u32> {
         let is_there = |spec: &&BreakpointSpec| spec.is_on_line(self.bindings.bound_line(target, spec.id), path, line);
-        self.temporary.iter().chain(specs).find(is_there).map(|spec| spec.id)
+        self.temporary.iter().chain(specs).filter(is_there).map(|spec| spec.id).collect()
     }
 
     /// The data breakpoints for which a target has returned ids.

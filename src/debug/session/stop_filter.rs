@@ -4,7 +4,8 @@
 //! stopped ──┬─ decided by the event ───────────────────────────▶ Stop
 //!           ├─ the adapter's initial pause ────────────────────▶ AutoContinue, or Stop as ENTRY
 //!           ├─ an exception, and one class is set ─ exceptionInfo ─▶ Stop or AutoContinue
-//!           ├─ a breakpoint that the adapter does not name ─ stackTrace ─▶ Stop
+//!           ├─ a breakpoint that the adapter does not name ─ stackTrace ─▶ Stop, or as the next
+//!           ├─ a breakpoint whose hits are counted here ───────▶ Stop or AutoContinue
 //!           └─ no thread is named ─ threads ─────────────────────▶ Stop
 //! ```
 //! A stop is not published before it has been classified.
@@ -15,10 +16,12 @@ use tether_dap::DapClient;
 use tether_dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 
 use super::disconnect::log_error;
+use super::resume::Resume;
 use super::stop::ThreadStop;
 use super::target_handle::TargetHandle;
-use crate::debug::breakpoints::BreakpointSpec;
 use crate::debug::breakpoints::function_sync::PANIC_FUNCTION;
+use crate::debug::breakpoints::hit_count::counted_here;
+use crate::debug::breakpoints::{BreakpointSpec, StoredBreakpoints};
 use crate::vocabulary::StopKind;
 
 /// What happens at a stop.
@@ -86,8 +89,10 @@ pub fn decide_without_requests(
             if stop.hits.iter().filter_map(|(id, _)| stored.get(*id)).any(BreakpointSpec::is_read_watchpoint) {
                 stop.kind = StopKind::WatchpointAccess;
             }
-            let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
-            if unknown { Err(Undecided::UnknownBreakpoint(stop).into()) } else { Ok(StopDecision::Stop(stop)) }
+            if stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit {
+                return Err(Undecided::UnknownBreakpoint(stop).into());
+            }
+            Ok(decide_by_hits(target, &stored, stop))
         }
         _ => Ok(StopDecision::Stop(stop)),
     }
@@ -141,19 +146,49 @@ pub async fn decide_with_requests(
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return StopDecision::Stop(stop) };
             let path = Path::new(path);
-            shared.with_state(|state| match state.breakpoint_at_line(target.id, &stored.breakpoints, path, line) {
-                Some(id) => {
-                    stop.kind = StopKind::BreakpointHit;
-                    stop.hits = vec![(id, state.bindings.count_hit(id))];
-                    StopDecision::Stop(stop)
-                }
-                None if accumulates && state.bindings.was_line_sent(target.id, path, line) => {
-                    StopDecision::AutoContinue(stop)
-                }
-                None => StopDecision::Stop(stop),
-            })
+            let is_removed = shared.with_state(|state| {
+                let found = state.breakpoints_at_line(target.id, &stored.breakpoints, path, line);
+                stop.hits = found.into_iter().map(|id| (id, state.bindings.count_hit(id))).collect();
+                stop.hits.is_empty() && accumulates && state.bindings.was_line_sent(target.id, path, line)
+            });
+            if is_removed {
+                return StopDecision::AutoContinue(stop);
+            }
+            if !stop.hits.is_empty() {
+                stop.kind = StopKind::BreakpointHit;
+            }
+            decide_by_hits(target, &stored, stop)
         }
     }
+}
+
+/// Passes a stop if the hits of all its breakpoints are counted here, and none of their conditions asks for this one. A step that
+/// ends there is not continued from: it would run on.
+fn decide_by_hits(target: &TargetHandle, stored: &StoredBreakpoints, mut stop: ThreadStop) -> StopDecision {
+    let counting = target.hit_counting();
+    let is_asked_for = |(id, hits): &(u32, u64)| {
+        let counted = stored.get(*id).and_then(|spec| counted_here(spec, counting));
+        counted.is_none_or(|condition| condition.is_met(*hits))
+    };
+    let asked_for: Vec<(u32, u64)> = stop.hits.iter().copied().filter(is_asked_for).collect();
+    if !asked_for.is_empty() || stop.hits.is_empty() {
+        stop.hits = asked_for;
+        return StopDecision::Stop(stop);
+    }
+    let resumed = target.shared.snapshot.borrow().targets.get(target.id).and_then(|it| it.last_resume.clone());
+    if resumed.is_none_or(|resumed| resumed.how == Resume::Continue) {
+        return StopDecision::AutoContinue(stop);
+    }
+    if let Some((id, hits)) = stop.hits.first()
+        && let Some(condition) = stored.get(*id).and_then(|spec| spec.conditions.hit_condition.as_deref())
+    {
+        let text =
+            format!("the step has ended at breakpoint {id}: this is its hit {hits}, and it stops at `{condition}`");
+        target.shared.event_log.push_notice("stepEnded", text);
+    }
+    stop.kind = StopKind::StepComplete;
+    stop.hits.clear();
+    StopDecision::Stop(stop)
 }
 
 /// Some adapters report a requested pause as a step (js-debug) or a signal (lldb-dap).

@@ -132,6 +132,7 @@ pub type OpenConnection = (DapClient, DapInbox, Driver);
 
 /// Drives a target for as long as its connection. However it ends, the target has ended when this returns.
 pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, driver): OpenConnection) {
+    guard.with_channel(|channel| channel.hit_counting = plan.quirks.hit_counting);
     // Closed at once if the session is stopping.
     if guard.shared.with_state(|state| state.set_client(guard.id, &client)) {
         client.close();

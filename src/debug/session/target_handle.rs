@@ -13,6 +13,7 @@ use super::session_shared::SessionShared;
 use super::session_state::{SessionState, TargetChannel};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
+use crate::adapters::HitCounting;
 
 /// A handle to one target of a session.
 #[derive(Clone)]
@@ -114,6 +115,11 @@ impl TargetHandle {
     /// Whether a changed breakpoint must be sent to the target.
     pub fn are_breakpoints_sent(&self) -> bool {
         self.with_channel(|channel| channel.are_breakpoints_sent).unwrap_or_default()
+    }
+
+    /// Which hit conditions its adapter counts as we do.
+    pub fn hit_counting(&self) -> HitCounting {
+        self.with_channel(|channel| channel.hit_counting).unwrap_or_default()
     }
 
     /// Serialises breakpoint requests to the target: held while one is sent and answered.

@@ -10,13 +10,14 @@ use tether_base::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::FeatureResults;
+use crate::adapter_features::hit_conditions;
 use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
 use crate::support::requirements::has_hardware_watchpoints;
 
 /// The adapters that watch data without the processor.
 const SOFTWARE_WATCHPOINTS: [&str; 3] = ["java", "node", "js-debug"];
 
-fn request(subject: &Subject) -> SessionRequest {
+pub fn request(subject: &Subject) -> SessionRequest {
     SessionRequest {
         name: "the program".to_owned(),
         debug_target: DebugTarget {
@@ -84,7 +85,7 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     reported.can("pause", if kind == StopKind::UserSuspend { Ok(()) } else { Err(format!("{kind:?}")) });
     play.managed.stop(Some(false)).await;
     reported.can("stop", Ok(()));
-    reported.can("hit condition", counted(subject, &stage).await);
+    reported.can("hit condition", hit_conditions::count(subject, &stage).await);
     stage.end().await;
     reported
 }
@@ -180,30 +181,4 @@ async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegi
     let class = reason.thrown_exception().class;
     assert_eq!(subject.class.unwrap_or(&class), class, "{reason:?}");
     Ok(())
-}
-
-async fn counted(subject: &Subject, stage: &FeatureSessions) -> Result<(), String> {
-    let sessions = &stage.sessions;
-    sessions.set_exception_spec(ExceptionSpec::default()).await.unwrap();
-    let third = BreakpointConditions { hit_condition: Some("3".to_owned()), ..BreakpointConditions::default() };
-    let set = sessions.set_line_breakpoint(&subject.source, subject.line("STOP"), third).await.unwrap();
-    let last = sessions
-        .set_line_breakpoint(&subject.source, subject.line("SPIN"), BreakpointConditions::default())
-        .await
-        .unwrap();
-    let play = stage.start(request(subject)).await;
-    let (_, _, line) = play.stopped().await;
-    let outcome = play.takes(sessions, set.spec.id).await;
-    if outcome.is_ok() {
-        assert_eq!(line, subject.line("STOP"));
-        let order = play.evaluate("order").await;
-        assert!(order.contains('2') || order.contains('3'), "{order}");
-    } else {
-        assert_eq!(line, subject.line("SPIN"));
-    }
-    let ids = [set.spec.id, last.spec.id];
-    let removed = sessions.remove_breakpoints(move |requested| ids.contains(&requested.id)).await.unwrap();
-    assert_eq!(removed.len(), 2);
-    play.managed.stop(Some(false)).await;
-    outcome
 }

@@ -7,6 +7,7 @@ mod attaching;
 pub mod debuggees;
 mod feature_script;
 mod feature_table;
+mod hit_conditions;
 mod sessions;
 
 use feature_table::FeatureResults;

@@ -5,6 +5,7 @@ mod breakpoint_persistence;
 mod edited_sources;
 mod ended_stops;
 mod exits;
+mod hit_counts;
 mod java_classes;
 mod java_events;
 mod java_status;

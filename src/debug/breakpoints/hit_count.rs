@@ -1,0 +1,98 @@
+//! Hit conditions have one meaning: where an adapter means something else by one, its hits are counted here.
+//!
+//! Such a breakpoint is sent without the hit condition: each stop at it is counted, and the program continues at those that the
+//! condition does not ask for. Pure.
+
+use std::borrow::Cow;
+
+use tether_backend::hit_condition::HitCondition;
+
+use super::spec::{BreakpointConditions, BreakpointSpec};
+use crate::adapters::HitCounting;
+
+/// The hit condition of a breakpoint. `None`: it has none. Errors: it is none, as a sentence.
+pub fn hit_condition(conditions: &BreakpointConditions) -> Result<Option<HitCondition>, String> {
+    conditions.hit_condition.as_deref().map(HitCondition::parse).transpose()
+}
+
+/// The text by which an adapter counts as we do. `None`: its hits are counted here, or it has no hit condition.
+fn adapter_text(conditions: &BreakpointConditions, counting: HitCounting) -> Option<String> {
+    let condition = hit_condition(conditions).ok().flatten()?;
+    counting.text(condition, conditions.condition.is_some())
+}
+
+/// Why the hits of a breakpoint cannot be counted with an adapter.
+pub fn refusal_reason(conditions: &BreakpointConditions, counting: HitCounting) -> Option<String> {
+    let hits = match hit_condition(conditions) {
+        Ok(hits) => hits?,
+        Err(reason) => return Some(reason),
+    };
+    let is_counted_here = counting.text(hits, conditions.condition.is_some()).is_none();
+    (is_counted_here && conditions.log_message.is_some())
+        .then(|| "this adapter cannot count the hits of a log point: use a condition".to_owned())
+}
+
+/// The breakpoint as an adapter is sent it.
+pub fn as_sent(spec: &BreakpointSpec, counting: HitCounting) -> Cow<'_, BreakpointSpec> {
+    if spec.conditions.hit_condition.is_none() {
+        return Cow::Borrowed(spec);
+    }
+    let mut sent = spec.clone();
+    sent.conditions.hit_condition = adapter_text(&spec.conditions, counting);
+    Cow::Owned(sent)
+}
+
+/// The hit condition of a breakpoint, where its hits are counted here.
+pub fn counted_here(spec: &BreakpointSpec, counting: HitCounting) -> Option<HitCondition> {
+    let hits = hit_condition(&spec.conditions).ok().flatten()?;
+    adapter_text(&spec.conditions, counting).is_none().then_some(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_is_sent_what_it_counts_as_we_do() {
+        let check = |counting, hits: &str, condition: Option<&str>, sent: Option<&str>| {
+            let spec = BreakpointSpec {
+                id: 1,
+                kind: super::super::spec::BreakpointKind::Function { name: "f".into() },
+                conditions: BreakpointConditions {
+                    condition: condition.map(str::to_owned),
+                    hit_condition: Some(hits.to_owned()),
+                    log_message: None,
+                },
+                owner: None,
+            };
+            assert_eq!(as_sent(&spec, counting).conditions.hit_condition.as_deref(), sent, "{counting:?}: {hits}");
+            assert_eq!(counted_here(&spec, counting).is_none(), sent.is_some(), "{counting:?}: {hits}");
+        };
+        check(HitCounting::All, "3", None, Some("== 3"));
+        check(HitCounting::All, ">=3", Some("x"), Some("> 2"));
+        check(HitCounting::WithoutCondition, "%3", None, Some("% 3"));
+        check(HitCounting::WithoutCondition, "%3", Some("x"), None);
+        check(HitCounting::FromOnly, ">= 3", None, Some("3"));
+        check(HitCounting::FromOnly, "> 3", None, Some("4"));
+        check(HitCounting::FromOnly, "3", None, None);
+        check(HitCounting::FromOnly, "<3", None, None);
+        check(HitCounting::None, ">= 3", None, None);
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        let check = |hits: &str, log: Option<&str>, counting, expect: Option<&str>| {
+            let conditions = BreakpointConditions {
+                condition: None,
+                hit_condition: Some(hits.to_owned()),
+                log_message: log.map(str::to_owned),
+            };
+            assert_eq!(refusal_reason(&conditions, counting).as_deref(), expect, "{hits}");
+        };
+        check("3", None, HitCounting::None, None);
+        check("3", Some("x"), HitCounting::All, None);
+        let log = "this adapter cannot count the hits of a log point: use a condition";
+        check("3", Some("x"), HitCounting::None, Some(log));
+        check("often", None, HitCounting::All, Some("`often` is not a hit condition: write `3`, `>= 3` or `% 3`"));
+    }
+}
