@@ -5,6 +5,7 @@
 //! | `environment` | the environment of a started program |
 //! | `command_spawn` | spawns a program in its own session: detached with output in a file, or with pipes (adapters) |
 //! | `process_handle` | [`Process`]: one process held by its pidfd; signals, exit |
+//! | `exit_status` | how a process has ended that is not our child |
 //! | `process_search` | finds a process's descendants, and processes by their files and arguments |
 //! | `launch_environment` | the environment of a program of a launch, with its own PID |
 //! | `launch_processes` | finds the processes of a launch id, and stops those that are tied to it |
@@ -22,7 +23,9 @@
 
 mod captured_command;
 mod command_spawn;
+
 mod environment;
+mod exit_status;
 mod launch_environment;
 mod launch_processes;
 mod output_file;

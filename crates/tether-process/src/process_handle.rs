@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -23,6 +23,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
+use super::exit_status::read_exit;
 use super::platform;
 
 /// How a process ended.
@@ -32,7 +33,7 @@ pub enum ProcessExit {
     Code(i32),
     /// The signal of this number ended it.
     Signal(i32),
-    /// It was not our child (reconnected after a restart), so the kernel only reports that it has exited.
+    /// It was not our child (reconnected after a restart), and this kernel tells only its parent.
     Unknown,
 }
 
@@ -133,6 +134,11 @@ impl Process {
         *self.0.exit.get_or_init(|| self.reap())
     }
 
+    /// How it has ended. `None`: it runs.
+    pub fn exit(&self) -> Option<ProcessExit> {
+        (!self.is_alive()).then(|| *self.0.exit.get_or_init(|| self.reap()))
+    }
+
     /// Resolves when the process has ended, and leaves a child unreaped so that its group's id stays ours.
     pub(super) async fn wait_for_end(&self) {
         if self.0.exit.get().is_none() {
@@ -153,7 +159,9 @@ impl Process {
     }
 
     fn reap(&self) -> ProcessExit {
-        let Some(child) = &self.0.child else { return ProcessExit::Unknown };
+        let Some(child) = &self.0.child else {
+            return read_exit(self.0.pidfd.get_ref().as_fd(), self.pid(), self.start_ticks());
+        };
         lock(child).try_wait().ok().flatten().map_or(ProcessExit::Unknown, ProcessExit::from)
     }
 
@@ -214,14 +222,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_exit_of_a_process_that_is_not_our_child_is_unknown() {
+    async fn the_exit_of_a_process_that_is_not_our_child_is_known_before_and_after_it_was_reaped() {
         let child = shell("exec sleep 60");
         let other = Process::open(child.pid()).unwrap();
         assert!(other.is_alive());
         assert_eq!(other.start_ticks(), child.start_ticks());
         other.signal(Signal::TERM).unwrap();
-        assert_eq!(other.wait_for_exit().await, ProcessExit::Unknown);
+        let late = Process::open(child.pid());
+        assert_eq!(other.wait_for_exit().await, ProcessExit::Signal(15));
         assert_eq!(child.wait_for_exit().await, ProcessExit::Signal(15));
+        // Older kernels tell no one but its parent.
+        if let (Ok(late), Some((6, 15..) | (7.., _))) = (late, kernel_version()) {
+            assert_eq!(late.wait_for_exit().await, ProcessExit::Signal(15));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_exit_code_of_another_process_is_known_once_it_was_reaped() {
+        if !matches!(kernel_version(), Some((6, 15..) | (7.., _))) {
+            return;
+        }
+        let mut command = tokio::process::Command::new("sh");
+        let mut child = command.args(["-c", "read line; exit 7"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take();
+        let child = Process::from_child(child).unwrap();
+        let other = Process::open(child.pid()).unwrap();
+        assert_eq!(other.exit(), None);
+        drop(input);
+        assert_eq!(child.wait_for_exit().await, ProcessExit::Code(7));
+        assert_eq!(other.exit(), Some(ProcessExit::Code(7)));
+    }
+
+    fn kernel_version() -> Option<(u32, u32)> {
+        let release = rustix::system::uname().release().to_str().ok()?.to_owned();
+        let mut numbers = release.split(['.', '-']).map_while(|it| it.parse().ok());
+        Some((numbers.next()?, numbers.next()?))
     }
 
     #[tokio::test]
