@@ -16,35 +16,28 @@ const MAX_VALUE: usize = 10_000;
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ProgramReport {
-    Log(String),
+    /// The text, and the id of the breakpoint.
+    Log { text: String, breakpoint: i64 },
     /// A condition, and why it has failed.
-    ConditionError {
-        condition: String,
-        reason: String,
-    },
+    ConditionError { condition: String, reason: String },
     /// A CommonJS module is about to be compiled, and has a source map: the isolate pauses next.
-    Script {
-        file: PathBuf,
-        map: String,
-    },
+    Script { file: PathBuf, map: String },
     /// A worker ends, by its `threadId`, or the process with all its workers: the isolate pauses next.
-    WorkerEnds {
-        thread: Option<u64>,
-    },
+    WorkerEnds { thread: Option<u64> },
 }
 
-/// The condition of the engine for a breakpoint with a condition, a log message, both or neither. `binding` is the name of
-/// the function that sends reports. Errors: the log message has a brace without an end.
+/// The condition of the engine for the breakpoint `id`, with a condition, a log message, both or neither. `binding` is the name
+/// of the function that sends reports. Errors: the log message has a brace without an end.
 pub(crate) fn engine_condition(
     condition: Option<&str>,
     log_message: Option<&str>,
-    binding: &str,
+    (binding, id): (&str, i64),
 ) -> Result<Option<String>, String> {
     if condition.is_none() && log_message.is_none() {
         return Ok(None);
     }
     let log = match log_message {
-        Some(message) => format!("{};return false", log_statement(message, binding)?),
+        Some(message) => format!("{};return false", log_statement(message, (binding, id))?),
         None => "return true".to_owned(),
     };
     let test = condition.map_or_else(String::new, |condition| format!("if(!(\n{condition}\n))return false;"));
@@ -55,7 +48,7 @@ pub(crate) fn engine_condition(
 }
 
 /// The statement that sends a message; an expression that fails is shown with its error.
-fn log_statement(message: &str, binding: &str) -> Result<String, String> {
+fn log_statement(message: &str, (binding, id): (&str, i64)) -> Result<String, String> {
     let show = format!(
         "v=>(typeof v==='string'?v:typeof v==='object'&&v!==null?(()=>{{try{{return JSON.stringify(v)}}catch{{return \
          String(v)}}}})():String(v)).slice(0,{MAX_VALUE})"
@@ -68,7 +61,7 @@ fn log_statement(message: &str, binding: &str) -> Result<String, String> {
         }
     });
     let text = parts.collect::<Vec<_>>().join("+");
-    Ok(format!("const show={show};globalThis.{binding}(JSON.stringify({{log:''+{text}}}))"))
+    Ok(format!("const show={show};globalThis.{binding}(JSON.stringify({{log:{{text:''+{text},breakpoint:{id}}}}}))"))
 }
 
 #[cfg(test)]
@@ -77,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_breakpoint_without_conditions_has_no_code() {
-        assert_eq!(engine_condition(None, None, "b"), Ok(None));
-        assert!(engine_condition(None, Some("{a"), "b").is_err());
-        let code = engine_condition(Some("n > 2"), None, "b").unwrap().unwrap();
+        assert_eq!(engine_condition(None, None, ("b", 1)), Ok(None));
+        assert!(engine_condition(None, Some("{a"), ("b", 1)).is_err());
+        let code = engine_condition(Some("n > 2"), None, ("b", 1)).unwrap().unwrap();
         assert!(code.contains("if(!(\nn > 2\n))return false;") && code.ends_with("return true})()"), "{code}");
     }
 }

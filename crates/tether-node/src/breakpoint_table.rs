@@ -151,6 +151,12 @@ impl NodeBreakpointTable {
 }
 
 impl NodeBreakpoint {
+    /// Counts that it was reached, and returns whether that is asked for.
+    pub(crate) fn count_hit(&mut self) -> bool {
+        self.hit_count = self.hit_count.saturating_add(1);
+        self.wanted.hits.is_none_or(|hits| hits.is_met(self.hit_count))
+    }
+
     /// Its state for the client.
     pub(crate) fn describe(&self) -> DapBreakpoint {
         let source = match &self.wanted.place {

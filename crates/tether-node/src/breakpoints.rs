@@ -212,7 +212,7 @@ async fn bind(session: &NodeSession, isolate: &Isolate, id: i64) {
 
 fn condition_of(session: &NodeSession, entry: &NodeBreakpoint) -> Option<String> {
     let WantedBreakpoint { condition, log_message, .. } = &entry.wanted;
-    engine_condition(condition.as_deref(), log_message.as_deref(), &session.binding).ok().flatten()
+    engine_condition(condition.as_deref(), log_message.as_deref(), (&session.binding, entry.id)).ok().flatten()
 }
 
 /// A script with a map is about to be compiled: binds the breakpoints of its sources by its URL, at the places that were

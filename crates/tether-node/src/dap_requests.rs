@@ -209,7 +209,7 @@ impl NodeSession {
             |text: &Option<String>| text.as_deref().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
         let (condition, log_message) = (given(condition), log_message.clone().filter(|text| !text.is_empty()));
         let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
-        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding)?;
+        engine_condition(condition.as_deref(), log_message.as_deref(), (&self.binding, 0))?;
         Ok(WantedBreakpoint { place, condition, hits, log_message })
     }
 

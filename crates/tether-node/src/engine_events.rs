@@ -10,6 +10,7 @@ use tether_cdp::types::RemoteObject;
 use tether_dap::types::{ContinuedEvent, LoadedSourceEvent};
 
 use super::breakpoint_code::ProgramReport;
+use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointTable};
 use super::isolate::Isolate;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
@@ -72,7 +73,13 @@ async fn handle_report(session: &NodeSession, isolate: &Isolate, called: &Bindin
         return;
     }
     match serde_json::from_str(&called.payload) {
-        Ok(ProgramReport::Log(text)) => session.print("console", &format!("{text}\n")).await,
+        Ok(ProgramReport::Log { text, breakpoint }) => {
+            let count =
+                |all: &mut NodeBreakpointTable| all.entries.get_mut(&breakpoint).is_none_or(NodeBreakpoint::count_hit);
+            if session.with_breakpoints(count) {
+                session.print("console", &format!("{text}\n")).await;
+            }
+        }
         Ok(ProgramReport::ConditionError { condition, reason }) => {
             session.report_condition_failure(&condition, reason).await;
         }

@@ -184,8 +184,7 @@ async fn count_hits(session: &NodeSession, isolate: &Isolate, event: &PausedEven
             if !reached.insert(found.id) {
                 continue;
             }
-            found.hit_count = found.hit_count.saturating_add(1);
-            if found.wanted.hits.is_none_or(|hits| hits.is_met(found.hit_count)) {
+            if found.count_hit() {
                 stopping.push(found.id);
             }
         }
