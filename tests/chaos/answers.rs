@@ -73,6 +73,8 @@ fn learn_failure(
     let is_missing = says_missing(message, code);
     match session.stop() {
         Some(_) if is_missing => return Err(format!("{} is lost: {message}", session.id)),
+        // In a frame of the runtime, the program's name is not known.
+        Some(_) if operation == Operation::Evaluate && message.contains("is not defined") => {}
         Some(stop) if works_at_a_stop(operation) && !is_disturbed => {
             return Err(format!("{operation:?} has failed at a stop of {}, {stop:?}: {message}", session.id));
         }
