@@ -69,6 +69,10 @@ pub struct Quirks {
     pub resumes_one_thread: bool,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
+    /// It reports the signal that has ended a program as its exit code (lldb-dap, CodeLLDB), or as 0 (gdb).
+    pub signals_as_codes: bool,
+    /// A log point with a condition logs at each pass (gdb), or stops (js-debug).
+    pub logs_always: bool,
     /// Which hit conditions it counts as we do.
     pub hit_counting: HitCounting,
     /// How the text of a stop begins at a breakpoint whose condition cannot be evaluated; the reason follows. It calls such a
@@ -156,6 +160,8 @@ impl Quirks {
         resumes_one_thread: false,
         condition_reports: &[],
         condition_stop: None,
+        signals_as_codes: false,
+        logs_always: false,
         hit_counting: HitCounting::All,
     };
 }

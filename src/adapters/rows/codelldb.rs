@@ -26,6 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
             ConditionReport { is_lasting: true, ..ConditionReport::named("Could not parse breakpoint condition") },
             ConditionReport::unnamed("Could not evaluate breakpoint condition"),
         ],
+        signals_as_codes: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install codelldb` installs it",

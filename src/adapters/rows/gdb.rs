@@ -25,6 +25,8 @@ pub const ADAPTER: Adapter = Adapter {
     quirks: Quirks {
         drain_command: Some("shell echo"),
         detach_command: Some("detach"),
+        signals_as_codes: true,
+        logs_always: true,
         hit_counting: HitCounting::None,
         ..Quirks::NONE
     },

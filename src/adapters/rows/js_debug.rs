@@ -35,6 +35,7 @@ pub const ADAPTER: Adapter = Adapter {
             },
             ConditionReport { runs_on: true, ..ConditionReport::unnamed("Breakpoint condition error") },
         ],
+        logs_always: true,
         hit_counting: HitCounting::WithoutCondition,
         ..Quirks::NONE
     },

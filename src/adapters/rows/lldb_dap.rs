@@ -25,6 +25,7 @@ pub const ADAPTER: Adapter = Adapter {
         // Printed behind the stop.
         condition_reports: &[ConditionReport::named("error evaluating condition of breakpoint")],
         hit_counting: HitCounting::FromOnly,
+        signals_as_codes: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",

@@ -25,13 +25,13 @@ pub async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle
         let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
         return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
-    let counting = target.hit_counting();
+    let quirks = target.quirks();
     let refusal = |spec: &BreakpointSpec| {
         let reason = function_refusal_reason(spec, &able).map(str::to_owned);
-        reason.or_else(|| hit_count::refusal_reason(&spec.conditions, counting))
+        reason.or_else(|| hit_count::refusal_reason(&spec.conditions, &quirks))
     };
     let (refused, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|spec| refusal(spec).is_some());
-    let all: Vec<_> = all.into_iter().map(|spec| as_sent(spec, counting)).collect();
+    let all: Vec<_> = all.into_iter().map(|spec| as_sent(spec, quirks.hit_counting)).collect();
     let function = |spec: &BreakpointSpec| {
         let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
         let name = spec.kind.function_name().unwrap_or_default();

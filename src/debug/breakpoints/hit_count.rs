@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use tether_backend::hit_condition::HitCondition;
 
 use super::spec::{BreakpointConditions, BreakpointSpec};
-use crate::adapters::HitCounting;
+use crate::adapters::{HitCounting, Quirks};
 
 /// The hit condition of a breakpoint. `None`: it has none. Errors: it is none, as a sentence.
 pub fn hit_condition(conditions: &BreakpointConditions) -> Result<Option<HitCondition>, String> {
@@ -21,13 +21,17 @@ fn adapter_text(conditions: &BreakpointConditions, counting: HitCounting) -> Opt
     counting.text(condition, conditions.condition.is_some())
 }
 
-/// Why the hits of a breakpoint cannot be counted with an adapter.
-pub fn refusal_reason(conditions: &BreakpointConditions, counting: HitCounting) -> Option<String> {
+/// Why the conditions of a breakpoint cannot be obeyed with an adapter.
+pub fn refusal_reason(conditions: &BreakpointConditions, quirks: &Quirks) -> Option<String> {
+    let is_conditional = conditions.condition.is_some() || conditions.hit_condition.is_some();
+    if quirks.logs_always && is_conditional && conditions.log_message.is_some() {
+        return Some("this adapter has no log points with conditions".to_owned());
+    }
     let hits = match hit_condition(conditions) {
         Ok(hits) => hits?,
         Err(reason) => return Some(reason),
     };
-    let is_counted_here = counting.text(hits, conditions.condition.is_some()).is_none();
+    let is_counted_here = quirks.hit_counting.text(hits, conditions.condition.is_some()).is_none();
     (is_counted_here && conditions.log_message.is_some())
         .then(|| "this adapter cannot count the hits of a log point: use a condition".to_owned())
 }
@@ -81,13 +85,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_counted_is_refused() {
-        let check = |hits: &str, log: Option<&str>, counting, expect: Option<&str>| {
+        let check = |hits: &str, log: Option<&str>, hit_counting, expect: Option<&str>| {
+            let quirks = Quirks { hit_counting, ..Quirks::default() };
             let conditions = BreakpointConditions {
                 condition: None,
                 hit_condition: Some(hits.to_owned()),
                 log_message: log.map(str::to_owned),
             };
-            assert_eq!(refusal_reason(&conditions, counting).as_deref(), expect, "{hits}");
+            assert_eq!(refusal_reason(&conditions, &quirks).as_deref(), expect, "{hits}");
         };
         check("3", None, HitCounting::None, None);
         check("3", Some("x"), HitCounting::All, None);

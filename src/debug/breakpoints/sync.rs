@@ -19,7 +19,7 @@ use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::hit_count::{self, as_sent};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
-use crate::adapters::HitCounting;
+use crate::adapters::Quirks;
 use crate::debug::session::disconnect::log_error;
 use crate::debug::session::target_handle::TargetHandle;
 
@@ -116,11 +116,11 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
         |spec: &BreakpointSpec| spec.has_line() && source_breakpoint(spec).is_some_and(|it| lines.contains(&it.line));
     let stored = target.shared.breakpoints.current();
     let specs = stored.in_file(file).filter(|spec| !is_replaced(spec)).chain(&temporary);
-    let counting = target.hit_counting();
-    let (refused, sent): (Vec<_>, Vec<_>) = specs.partition(|spec| refusal_reason(spec, &able, counting).is_some());
+    let quirks = target.quirks();
+    let (refused, sent): (Vec<_>, Vec<_>) = specs.partition(|spec| refusal_reason(spec, &able, &quirks).is_some());
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
-    let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, counting)).collect();
+    let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, quirks.hit_counting)).collect();
     let merged = merge_specs(&sent);
     let breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
     let lines: Vec<i64> = breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
@@ -129,7 +129,7 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &request).await;
     for spec in refused {
-        target.record_refusal(&[spec.id], &refusal_reason(spec, &able, counting).unwrap_or_default());
+        target.record_refusal(&[spec.id], &refusal_reason(spec, &able, &quirks).unwrap_or_default());
     }
 }
 
@@ -148,7 +148,7 @@ async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
 }
 
 /// Why a line breakpoint is not sent. An adapter that does not support a condition would stop every time.
-fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities, counting: HitCounting) -> Option<String> {
+fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities, quirks: &Quirks) -> Option<String> {
     if !spec.has_line() {
         return Some("its code is no longer where it was: set it again".to_owned());
     }
@@ -157,7 +157,7 @@ fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities, counting: HitCo
         [(condition, "supportsConditionalBreakpoints", "conditions"), (log_message, "supportsLogPoints", "log points")];
     let missing = needs.into_iter().find(|(needed, capability, _)| needed.is_some() && !able.can(capability));
     let missing = missing.map(|(_, _, what)| format!("this adapter has no {what}"));
-    missing.or_else(|| hit_count::refusal_reason(&spec.conditions, counting))
+    missing.or_else(|| hit_count::refusal_reason(&spec.conditions, quirks))
 }
 
 fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
@@ -320,8 +320,8 @@ mod tests {
             owner: None,
         };
         let able = DapCapabilities::default();
-        assert_eq!(refusal_reason(&spec(1, None), &able, HitCounting::All), None);
-        let refused = refusal_reason(&spec(2, Some("x")), &able, HitCounting::All);
+        assert_eq!(refusal_reason(&spec(1, None), &able, &Quirks::default()), None);
+        let refused = refusal_reason(&spec(2, Some("x")), &able, &Quirks::default());
         assert_eq!(refused.as_deref(), Some("this adapter has no conditions"));
     }
 }

@@ -23,6 +23,7 @@ use crate::adapters::{Adapter, DebugTargetKind};
 use crate::debug::inspect;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::TargetSnapshot;
+use crate::debug::session::target_state::ProgramExit;
 use crate::vocabulary::RunState;
 
 /// For each single request to an adapter.
@@ -106,7 +107,10 @@ impl ManagedSession {
         let end = |it: ManagedSession| ProgramEnd {
             name: it.request.name.clone(),
             code: snapshot.exit_code(it.program).or(it.ending.exit_code.get().copied()),
-            signal: it.ending.exit_signal.get().copied(),
+            signal: match snapshot.exit(it.program) {
+                Some(ProgramExit::Signal(signal)) => Some(signal),
+                _ => it.ending.exit_signal.get().copied(),
+            },
             was_stopped: lock(&it.ending.stop).is_some(),
         };
         self.programs().into_iter().map(end).collect()

@@ -11,6 +11,7 @@ use super::managed_session::ManagedSession;
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
+use crate::debug::session::target_state::ProgramExit;
 use crate::timeline::{Timeline, event_now};
 use crate::vocabulary::{RunState, StopKind, TimelineEvent, TimelineKind};
 
@@ -71,13 +72,14 @@ impl SessionLog {
         }
         if !self.is_end_recorded && snapshot.is_ended() {
             self.is_end_recorded = true;
-            let code = snapshot.exit_code(0);
-            let text = match (code, snapshot.disconnect_reason(0)) {
-                (Some(code), _) => format!("with code {code}"),
+            let exit = snapshot.exit(0);
+            let text = match (exit, snapshot.disconnect_reason(0)) {
+                (Some(ProgramExit::Code(code)), _) => format!("with code {code}"),
+                (Some(ProgramExit::Signal(signal)), _) => format!("by signal {signal}"),
                 (None, Some(_)) => "its connection ended".to_owned(),
                 (None, None) => "ended".to_owned(),
             };
-            let failed = code.map(|code| code != 0);
+            let failed = exit.map(|exit| exit != ProgramExit::Code(0));
             self.record_event(TimelineKind::SessionEnded, text, |event| event.failed = failed);
         }
     }
@@ -88,8 +90,8 @@ impl SessionLog {
             (_, RunState::Stopped) => self.describe_stop(target.state.stops().first()?),
             (Some(RunState::Stopped), RunState::Running) => "continues".to_owned(),
             (_, RunState::Running) => "runs".to_owned(),
-            (_, RunState::Terminated) => match target.state.exit_code {
-                Some(code) => format!("ended with code {code}"),
+            (_, RunState::Terminated) => match target.state.exit {
+                Some(exit) => exit.to_string(),
                 None => "ended".to_owned(),
             },
             (_, RunState::Disconnected) => "its connection ended".to_owned(),

@@ -22,6 +22,7 @@ use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::session_shared::ForwardedEvent;
 use crate::debug::session::stop::ThreadStop;
+use crate::debug::session::target_state::ProgramExit;
 
 /// How much of the output before it joined an editor is sent, in pieces.
 const EARLIER_OUTPUT: usize = 200;
@@ -90,7 +91,12 @@ impl EditorConversation {
                 let body = stopped_body(&mut lock(&self.context.ids), target, &stop);
                 self.send_json("stopped", body).await
             }
-            StateChange::Exited(exit_code) => {
+            StateChange::Exited(exit) => {
+                // DAP has codes only: a signal is the code by which shells report it.
+                let exit_code = match exit {
+                    ProgramExit::Code(code) => code,
+                    ProgramExit::Signal(signal) => i64::from(signal).saturating_add(128),
+                };
                 self.server.send_event(&ExitedEvent { exit_code, pydevd_reason: None }).await
             }
             StateChange::TargetEnded(target) => {

@@ -6,7 +6,7 @@
 use crate::debug::session::resume::LastResume;
 use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
-use crate::debug::session::target_state::TargetPhase;
+use crate::debug::session::target_state::{ProgramExit, TargetPhase};
 use crate::vocabulary::StopKind;
 
 /// One change.
@@ -19,7 +19,7 @@ pub enum StateChange {
     /// A thread has stopped.
     Stopped { target: usize, stop: ThreadStop },
     /// The program has exited with that code.
-    Exited(i64),
+    Exited(ProgramExit),
     /// A target has ended.
     TargetEnded(usize),
     /// All targets have ended; why, where that was not the program's end.
@@ -49,8 +49,8 @@ pub fn state_changes(before: &SessionSnapshot, now: &SessionSnapshot) -> Vec<Sta
     // The primary stop first.
     let stops = now.stops().into_iter().filter(|(target, stop)| !told(*target, stop));
     changes.extend(stops.map(|(target, stop)| StateChange::Stopped { target, stop: stop.clone() }));
-    if let Some(code) = now.exit_code(0).filter(|_| before.exit_code(0).is_none()) {
-        changes.push(StateChange::Exited(code));
+    if let Some(exit) = now.exit(0).filter(|_| before.exit(0).is_none()) {
+        changes.push(StateChange::Exited(exit));
     }
     let has_ended = |it: &TargetSnapshot| matches!(it.state.phase, TargetPhase::Ended(_));
     let ended = pairs.iter().filter(|(_, before, now)| has_ended(now) && !has_ended(before));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn target(phase: TargetPhase, stopped_in: u64) -> TargetSnapshot {
-        TargetSnapshot { state: TargetState { phase, exit_code: None }, stopped_in, ..TargetSnapshot::default() }
+        TargetSnapshot { state: TargetState { phase, exit: None }, stopped_in, ..TargetSnapshot::default() }
     }
 
     fn session(targets: &[TargetSnapshot]) -> SessionSnapshot {
@@ -160,11 +160,11 @@ mod tests {
         let found = session(&[target(running(), 1), target(stopped(&[7]), 2)]);
         let first = C::Stopped { target: 1, stop: stop(7) };
         assert_eq!(state_changes(&SessionSnapshot::default(), &found), [first]);
-        let mut ended = target(TargetPhase::Ended(TargetEnd::Terminated { exit_code: Some(3) }), 2);
-        ended.state.exit_code = Some(3);
+        let mut ended = target(TargetPhase::Ended(TargetEnd::Terminated { exit: Some(ProgramExit::Code(3)) }), 2);
+        ended.state.exit = Some(ProgramExit::Code(3));
         let half = session(&[target(running(), 1), ended.clone()]);
         let continued = C::Continued { target: 1, thread: None };
-        assert_eq!(state_changes(&found, &half), [continued, C::Exited(3), C::TargetEnded(1)]);
+        assert_eq!(state_changes(&found, &half), [continued, C::Exited(ProgramExit::Code(3)), C::TargetEnded(1)]);
         let lost = target(TargetPhase::Ended(TargetEnd::Disconnected("it crashed".to_owned())), 1);
         let all = session(&[lost, ended]);
         assert_eq!(state_changes(&half, &all), [C::TargetEnded(0), C::Ended(Some("it crashed".to_owned()))]);

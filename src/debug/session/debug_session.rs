@@ -114,7 +114,7 @@ impl DebugSession {
             snapshot.generation = snapshot.generation.saturating_add(1);
             for target in &mut snapshot.targets {
                 if let TargetPhase::Ended(TargetEnd::Disconnected(_)) = target.state.phase {
-                    target.state.phase = TargetPhase::Ended(TargetEnd::Terminated { exit_code: None });
+                    target.state.phase = TargetPhase::Ended(TargetEnd::Terminated { exit: None });
                 }
             }
         });

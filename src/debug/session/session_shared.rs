@@ -261,8 +261,8 @@ fn describe_ended_stop(now: &TargetState, label: &str, input: &TargetInput) -> O
 
 fn describe_end(end: &TargetEnd) -> String {
     match end {
-        TargetEnd::Terminated { exit_code: Some(code) } => format!("ended with code {code}"),
-        TargetEnd::Terminated { exit_code: None } => "ended".to_owned(),
+        TargetEnd::Terminated { exit: Some(exit) } => exit.to_string(),
+        TargetEnd::Terminated { exit: None } => "ended".to_owned(),
         TargetEnd::Disconnected(reason) => format!("its connection ended: {reason}"),
     }
 }

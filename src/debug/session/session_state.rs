@@ -11,7 +11,7 @@ use tether_dap::DapClient;
 use tether_dap::types::{DapCapabilities, DataBreakpoint};
 use tokio::sync::watch;
 
-use crate::adapters::HitCounting;
+use crate::adapters::Quirks;
 use crate::debug::breakpoints::{BindingTable, BreakpointSpec};
 use crate::debug::inspect::stop_cache::StopCache;
 
@@ -58,8 +58,8 @@ pub struct TargetChannel {
     pub is_disconnecting: bool,
     /// All breakpoints are being sent, or have been: each later change must be sent too.
     pub are_breakpoints_sent: bool,
-    /// Which hit conditions its adapter counts as we do.
-    pub hit_counting: HitCounting,
+    /// Where its adapter differs from the protocol.
+    pub quirks: Quirks,
     /// Serialises breakpoint requests.
     pub breakpoint_requests: Arc<tokio::sync::Mutex<()>>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::resume::LastResume;
 use super::stop::ThreadStop;
-use super::target_state::{TargetEnd, TargetPhase, TargetState};
+use super::target_state::{ProgramExit, TargetEnd, TargetPhase, TargetState};
 use crate::vocabulary::RunState;
 
 impl TargetPhase {
@@ -140,7 +140,15 @@ impl SessionSnapshot {
 
     /// The exit code of a program, from its first target that has reported one.
     pub fn exit_code(&self, program: usize) -> Option<i64> {
-        self.program_targets(program).find_map(|target| target.state.exit_code)
+        match self.exit(program)? {
+            ProgramExit::Code(code) => Some(code),
+            ProgramExit::Signal(_) => None,
+        }
+    }
+
+    /// How a program has ended, from its first target that has reported that.
+    pub fn exit(&self, program: usize) -> Option<ProgramExit> {
+        self.program_targets(program).find_map(|target| target.state.exit)
     }
 
     /// Why the connection of a target of a program ended, where that was not the program's end.

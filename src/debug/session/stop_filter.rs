@@ -165,7 +165,7 @@ pub async fn decide_with_requests(
 /// Passes a stop if the hits of all its breakpoints are counted here, and none of their conditions asks for this one. A step that
 /// ends there is not continued from: it would run on.
 fn decide_by_hits(target: &TargetHandle, stored: &StoredBreakpoints, mut stop: ThreadStop) -> StopDecision {
-    let counting = target.hit_counting();
+    let counting = target.quirks().hit_counting;
     let is_asked_for = |(id, hits): &(u32, u64)| {
         let counted = stored.get(*id).and_then(|spec| counted_here(spec, counting));
         counted.is_none_or(|condition| condition.is_met(*hits))

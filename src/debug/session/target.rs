@@ -21,7 +21,7 @@ use tether_dap::types::{
     VIRTUAL_MACHINE,
 };
 use tether_dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
-use tether_process::Process;
+use tether_process::{Process, ProcessExit};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
@@ -36,7 +36,7 @@ use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, Undecided, decide_with_requests, decide_without_requests};
 use super::target_handle::TargetGuard;
-use super::target_state::{TargetEffect, TargetInput, TargetPhase};
+use super::target_state::{ProgramExit, TargetEffect, TargetInput, TargetPhase};
 use crate::adapters::{DetachHook, Quirks};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
 
@@ -119,6 +119,8 @@ struct TargetTask {
     /// Another program takes its place in the same process, and connects anew if it can be debugged.
     is_replaced: bool,
     flush: Arc<OutputFlush>,
+    /// The program's process, where the adapter does not tell a signal that ends it from a code.
+    debuggee: Option<Process>,
     /// Stops that the filter classifies by requests.
     undecided_stops: usize,
     /// The threads that have exited meanwhile: a stop of theirs has ended before it is published.
@@ -132,11 +134,12 @@ pub type OpenConnection = (DapClient, DapInbox, Driver);
 
 /// Drives a target for as long as its connection. However it ends, the target has ended when this returns.
 pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, driver): OpenConnection) {
-    guard.with_channel(|channel| channel.hit_counting = plan.quirks.hit_counting);
+    guard.with_channel(|channel| channel.quirks = plan.quirks);
     // Closed at once if the session is stopping.
     if guard.shared.with_state(|state| state.set_client(guard.id, &client)) {
         client.close();
     }
+    let debuggee = plan.process.clone().filter(|_| plan.quirks.signals_as_codes);
     let mut target = TargetTask {
         guard: Arc::new(guard),
         plan,
@@ -146,6 +149,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
         has_stopped: false,
         is_replaced: false,
         flush: Arc::default(),
+        debuggee,
         undecided_stops: 0,
         exited_threads: BTreeSet::new(),
         stops_before_call: Vec::new(),
@@ -281,7 +285,7 @@ impl TargetTask {
         } else if let Some(exited) = event.read_body::<ExitedEvent>() {
             match exited.pydevd_reason.as_deref() {
                 Some(PROCESS_REPLACED) => self.is_replaced = true,
-                _ => self.apply(TargetInput::Exited(exited.exit_code)),
+                _ => self.apply(TargetInput::Exited(self.read_exit(exited.exit_code))),
             }
         } else if let Some(ended) = event.read_body::<TerminatedEvent>() {
             match ended.connection_lost {
@@ -299,6 +303,9 @@ impl TargetTask {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.and_then(|pid| u32::try_from(pid).ok());
+            if self.plan.quirks.signals_as_codes && !self.plan.is_attached {
+                self.debuggee = pid.and_then(|pid| Process::open(pid).ok());
+            }
             self.guard.shared.set_target_pid(self.guard.id, pid);
         } else if let Some(ModuleEvent { module, .. }) = event.read_body() {
             if module.id == VIRTUAL_MACHINE {
@@ -309,6 +316,14 @@ impl TargetTask {
             self.guard.with_channel(|channel| {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));
             });
+        }
+    }
+
+    /// How the program has ended whose adapter says that code.
+    fn read_exit(&self, code: i64) -> ProgramExit {
+        match self.debuggee.as_ref().and_then(Process::exit) {
+            Some(ProcessExit::Signal(signal)) => ProgramExit::Signal(signal),
+            _ => ProgramExit::Code(code),
         }
     }
 

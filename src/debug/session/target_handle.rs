@@ -13,7 +13,7 @@ use super::session_shared::SessionShared;
 use super::session_state::{SessionState, TargetChannel};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
-use crate::adapters::HitCounting;
+use crate::adapters::Quirks;
 
 /// A handle to one target of a session.
 #[derive(Clone)]
@@ -117,9 +117,9 @@ impl TargetHandle {
         self.with_channel(|channel| channel.are_breakpoints_sent).unwrap_or_default()
     }
 
-    /// Which hit conditions its adapter counts as we do.
-    pub fn hit_counting(&self) -> HitCounting {
-        self.with_channel(|channel| channel.hit_counting).unwrap_or_default()
+    /// Where its adapter differs from the protocol.
+    pub fn quirks(&self) -> Quirks {
+        self.with_channel(|channel| channel.quirks).unwrap_or_default()
     }
 
     /// Serialises breakpoint requests to the target: held while one is sent and answered.

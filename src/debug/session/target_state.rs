@@ -10,6 +10,8 @@
 //! A resume counts from its request on: the old stop is gone for every waiting caller, and the next stop is a new one.
 //! The old stop is restored only if the adapter refuses the resume and nothing has happened since.
 
+use std::fmt;
+
 use super::stop::ThreadStop;
 
 /// The stops of a target that are kept: an adapter may name any number of threads.
@@ -33,7 +35,7 @@ pub enum TargetPhase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetEnd {
     /// The program has ended, or has been detached from.
-    Terminated { exit_code: Option<i64> },
+    Terminated { exit: Option<ProgramExit> },
     /// The connection to the adapter has, and nothing is known of the program.
     Disconnected(String),
 }
@@ -56,7 +58,7 @@ pub enum TargetInput {
     RefusedWithoutThread(i64),
     /// A thread is gone, and its stop with it.
     ThreadExited(i64),
-    Exited(i64),
+    Exited(ProgramExit),
     Terminated,
     Closed(String),
 }
@@ -73,11 +75,29 @@ pub enum TargetEffect {
     Disconnect,
 }
 
-/// A target's phase, and its program's exit code as soon as it is known.
+/// How a program has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramExit {
+    /// By itself, with this code.
+    Code(i64),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl fmt::Display for ProgramExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgramExit::Code(code) => write!(f, "ended with code {code}"),
+            ProgramExit::Signal(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
+}
+
+/// A target's phase, and how its program has ended as soon as that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetState {
     pub phase: TargetPhase,
-    pub exit_code: Option<i64>,
+    pub exit: Option<ProgramExit>,
 }
 
 impl TargetState {
@@ -95,16 +115,16 @@ pub fn next_state(now: &TargetState, input: TargetInput) -> (Option<TargetState>
     use TargetEffect as E;
     use TargetInput as I;
     use TargetPhase as P;
-    let to = |phase| Some(TargetState { phase, exit_code: now.exit_code });
-    let terminated = || to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code }));
+    let to = |phase| Some(TargetState { phase, exit: now.exit });
+    let terminated = || to(P::Ended(TargetEnd::Terminated { exit: now.exit }));
     match (&now.phase, input) {
         (P::Ended(_), I::Resume(_) | I::ResumeOne(_)) => (None, E::Decline),
         (P::Ended(_), _) => (None, E::Nothing),
 
         (_, I::Terminated) => (terminated(), E::Disconnect),
-        (_, I::Closed(_)) if now.exit_code.is_some() => (terminated(), E::Nothing),
+        (_, I::Closed(_)) if now.exit.is_some() => (terminated(), E::Nothing),
         (_, I::Closed(reason)) => (to(P::Ended(TargetEnd::Disconnected(reason))), E::Nothing),
-        (phase, I::Exited(code)) => (Some(TargetState { exit_code: Some(code), phase: phase.clone() }), E::Nothing),
+        (phase, I::Exited(exit)) => (Some(TargetState { exit: Some(exit), phase: phase.clone() }), E::Nothing),
 
         (P::Starting, I::Started) => (to(P::Running { left: Vec::new() }), E::Nothing),
         (P::Starting | P::Running { .. }, I::Stopped(stop)) => (to(P::Stopped(vec![stop])), E::Nothing),
@@ -187,7 +207,7 @@ mod tests {
     #[test]
     fn each_input_leads_to_its_phase() {
         let check = |phase: TargetPhase, input: TargetInput, next: TargetPhase, effect: TargetEffect| {
-            let now = TargetState { phase, exit_code: None };
+            let now = TargetState { phase, exit: None };
             let (to, does) = next_state(&now, input.clone());
             let to = to.unwrap_or_else(|| now.clone());
             assert_eq!((to.phase, does), (next, effect), "{:?} + {input:?}", now.phase);
@@ -227,7 +247,7 @@ mod tests {
         check(running(), I::Resume(None), running(), TargetEffect::Decline);
         check(P::Starting, I::Resume(None), P::Starting, TargetEffect::Decline);
 
-        let ended = |code| P::Ended(TargetEnd::Terminated { exit_code: code });
+        let ended = |exit| P::Ended(TargetEnd::Terminated { exit });
         check(running(), I::Terminated, ended(None), TargetEffect::Disconnect);
         check(stopped(&[&one]), I::Terminated, ended(None), TargetEffect::Disconnect);
         check(P::Starting, I::Closed("x".into()), P::Ended(TargetEnd::Disconnected("x".into())), TargetEffect::Nothing);
@@ -251,9 +271,10 @@ mod tests {
     #[test]
     fn how_the_program_exited_is_kept_for_its_end() {
         for end in [I::Terminated, I::Closed("the peer closed it".into())] {
-            let (exited, _) = next_state(&TargetState { phase: running(), exit_code: None }, I::Exited(3));
+            let (exited, _) =
+                next_state(&TargetState { phase: running(), exit: None }, I::Exited(ProgramExit::Code(3)));
             let (ended, _) = next_state(&exited.unwrap(), end);
-            assert_eq!(ended.unwrap().phase, P::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
+            assert_eq!(ended.unwrap().phase, P::Ended(TargetEnd::Terminated { exit: Some(ProgramExit::Code(3)) }));
         }
     }
 }

@@ -20,7 +20,7 @@ use super::resume::Resume;
 use super::snapshot::{SessionSnapshot, TargetSnapshot, WaitOutcome};
 
 use super::target::TargetPlan;
-use super::target_state::{TargetEnd, TargetPhase};
+use super::target_state::{ProgramExit, TargetEnd, TargetPhase};
 use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
 use crate::adapters::{Connector, Quirks};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
@@ -207,7 +207,7 @@ async fn the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which(
     assert_eq!((waited.state, waited.message), (RunState::Terminated, None));
     assert_eq!(scene.target_events(), ["targetStarted target 0 main", "targetEnded target 0 main: ended with code 3"]);
     let phase = scene.session.snapshot().targets[0].state.phase.clone();
-    assert_eq!(phase, TargetPhase::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
+    assert_eq!(phase, TargetPhase::Ended(TargetEnd::Terminated { exit: Some(ProgramExit::Code(3)) }));
     scene.running.await.unwrap();
 
     let (scene, adapter) = Scene::running().await;

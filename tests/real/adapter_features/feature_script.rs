@@ -86,6 +86,9 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     play.managed.stop(Some(false)).await;
     reported.can("stop", Ok(()));
     reported.can("hit condition", hit_conditions::count(subject, &stage).await);
+    let [conditional, counted] = hit_conditions::log_sometimes(subject, &stage).await;
+    reported.can("log point with a condition", conditional);
+    reported.can("log point with a hit condition", counted);
     stage.end().await;
     reported
 }

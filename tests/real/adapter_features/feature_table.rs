@@ -12,6 +12,8 @@ const ABILITIES: &[&str] = &[
     "conditional breakpoint",
     "hit condition",
     "log point",
+    "log point with a condition",
+    "log point with a hit condition",
     "function breakpoint",
     "data breakpoint",
     "exception stop",

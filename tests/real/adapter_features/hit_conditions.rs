@@ -1,7 +1,11 @@
 //! Hit conditions have one meaning with every adapter, whoever counts.
 
+use std::collections::BTreeSet;
+
 use devtether::debug::Resume;
 use devtether::debug::breakpoints::{BreakpointConditions, ExceptionSpec};
+
+use tether_base::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_script::request;
@@ -68,4 +72,49 @@ pub async fn count(subject: &Subject, stage: &FeatureSessions) -> Result<(), Str
     play(subject, stage, &ALONE).await;
     play(subject, stage, &OTHERS).await;
     Ok(())
+}
+
+/// A log point with a condition, and one with a hit condition: whether each prints in those turns only.
+pub async fn log_sometimes(subject: &Subject, stage: &FeatureSessions) -> [Result<(), String>; 2] {
+    let sessions = &stage.sessions;
+    let text = |text: &str| Some(text.to_owned());
+    let conditional = BreakpointConditions {
+        condition: text("order > 2"),
+        log_message: text("held in {order}."),
+        hit_condition: None,
+    };
+    let counted =
+        BreakpointConditions { hit_condition: text(">= 4"), log_message: text("hit in {order}."), condition: None };
+    let mut set = Vec::new();
+    let end = subject.line("SPIN");
+    for (line, conditions) in
+        [(subject.line("STOP"), conditional), (subject.line("LOG"), counted), (end, BreakpointConditions::default())]
+    {
+        set.push(sessions.set_line_breakpoint(&subject.source, line, conditions).await.unwrap().spec.id);
+    }
+    let session = stage.start(request(subject)).await;
+    let mut stops = BTreeSet::new();
+    let (_, _, mut line) = session.stopped().await;
+    while line != end {
+        stops.insert(line);
+        (_, _, line) = session.then(Resume::Continue).await;
+    }
+    let all = RingQuery { limit: 10_000, ..RingQuery::default() };
+    let output = session.managed.session.event_log().read_output(&all).entries;
+    let printed: String = output.into_iter().map(|it| it.text).collect();
+    let mut outcomes = Vec::new();
+    for (index, (line, words)) in [("STOP", "held"), ("LOG", "hit")].into_iter().enumerate() {
+        let outcome = match session.takes(sessions, set[index]).await {
+            Ok(()) if stops.contains(&subject.line(line)) => Err("it stops".to_owned()),
+            Ok(()) => {
+                let turns: Vec<u32> = (0..5).filter(|turn| printed.contains(&format!("{words} in {turn}."))).collect();
+                if turns == [3, 4] { Ok(()) } else { Err(format!("it prints in {turns:?}")) }
+            }
+            Err(reason) => Err(reason),
+        };
+        outcomes.push(outcome);
+    }
+    session.managed.stop(Some(false)).await;
+    sessions.remove_breakpoints(move |spec| set.contains(&spec.id)).await.unwrap();
+    outcomes.try_into().unwrap()
 }

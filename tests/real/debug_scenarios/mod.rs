@@ -4,6 +4,7 @@
 mod breakpoint_persistence;
 mod edited_sources;
 mod ended_stops;
+mod exit_facts;
 mod exits;
 mod hit_counts;
 mod java_classes;
