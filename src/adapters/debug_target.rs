@@ -146,7 +146,7 @@ impl DebugTarget {
         })
     }
 
-    /// The environment: the request's, then the configuration's, in either of VS Code's two forms.
+    /// The environment: the request's, then the configuration's, in each of VS Code's forms.
     pub fn env(&self) -> BTreeMap<String, Option<String>> {
         let mut env = self.env.clone();
         let text = |value: &Value| match value {
@@ -156,6 +156,11 @@ impl DebugTarget {
         };
         for (name, value) in self.fields.get("env").and_then(Value::as_object).into_iter().flatten() {
             env.insert(name.clone(), text(value));
+        }
+        // `["NAME=value"]` is a form of lldb-dap.
+        for one in self.fields.get("env").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            let (name, value) = one.split_once('=').unwrap_or((one, ""));
+            env.insert(name.to_owned(), Some(value.to_owned()));
         }
         // `[{"name": …, "value": …}]` is the form of the C++ tools.
         for one in self.fields.get("environment").and_then(Value::as_array).into_iter().flatten() {
@@ -287,6 +292,8 @@ mod tests {
         assert_eq!(stored.unstored_variables, ["A", "`args`"]);
         let of_cpp = target_with(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
         assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
+        let of_lldb_dap = target_with(json!({"env": ["C=3=4", "D"]}));
+        assert_eq!((of_lldb_dap.env()["C"].as_deref(), of_lldb_dap.env()["D"].as_deref()), (Some("3=4"), Some("")));
         assert_eq!(
             target_with(json!({"a": 1})).with_configuration(json!({"a": 2, "b": 3})),
             target_with(json!({"a": 1, "b": 3})).fields

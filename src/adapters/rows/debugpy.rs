@@ -273,7 +273,12 @@ fn attach_request(target: &DebugTarget, how: Value) -> StartRequest {
 
 fn default_fields(target: &DebugTarget) -> Value {
     let request = if target.is_attach() { "attach" } else { "launch" };
-    json!({"type": "debugpy", "request": request, "justMyCode": true, "showReturnValue": true})
+    let mut fields = json!({"type": "debugpy", "request": request, "justMyCode": true, "showReturnValue": true});
+    // As VS Code's extension does: its templates are in the form of Jinja's.
+    if target.bool_field("pyramid") == Some(true) {
+        set_field(&mut fields, "jinja", true);
+    }
+    fields
 }
 
 fn merge_fields(into: &mut Value, more: Value) {

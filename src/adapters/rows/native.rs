@@ -111,8 +111,13 @@ fn attach_to_process(target: &DebugTarget, pid: Value) -> StartRequest {
 }
 
 fn launch_request(target: &DebugTarget, adapter: &str, launch: Value) -> Result<StartRequest> {
-    let program = built_program(target, adapter)?;
-    let normalized = target.launch_fields(&program)?;
+    // CodeLLDB may be told by commands what the program is.
+    let is_by_command = target.program().is_none() && target.fields.contains_key("targetCreateCommands");
+    let program = if is_by_command { PathBuf::new() } else { built_program(target, adapter)? };
+    let mut normalized = target.launch_fields(&program)?;
+    if let (true, Value::Object(normalized)) = (is_by_command, &mut normalized) {
+        normalized.remove("program");
+    }
     let mut fields = target.with_configuration(launch);
     if let Some(name) = program.file_name() {
         fields.entry("name").or_insert_with(|| json!(name.to_string_lossy()));

@@ -299,6 +299,9 @@ fn the_native_adapters_accept_every_form_of_a_configuration() {
         assert_eq!((request, &fields["pid"]), ("attach", &json!(12)), "{name}");
         assert!(sample.plan(name, DebugTargetKind::Module("x".to_owned()), json!({})).is_err());
     }
+    let by_command = json!({"request": "launch", "targetCreateCommands": ["target create x"]});
+    let (_, _, fields) = sample.planned_start("codelldb", DebugTargetKind::Configuration, by_command);
+    assert_fields(&fields, json!({"program": null, "args": ["a b"], "targetCreateCommands": ["target create x"]}));
     let stub = DebugTargetKind::Listener(Address::loopback(2345));
     let remote = |name| sample.planned_start(name, stub.clone(), json!({}));
     let [sync, back] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
