@@ -44,6 +44,7 @@ pub use named_test::script_tests::PackageRunner;
 pub use npm::consented_scripts::NpmScript;
 pub use shown_environment::{secrets_of_configuration, show_environment};
 pub use source_file::{Origin, normalize_path, replace_file};
+pub use vscode::attribute_use::{AttributeReader, AttributeUse, WINDOW};
 pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
 pub use vscode::editor_inputs::EditorInputs;
 pub use vscode::env_file::{hide_values, is_environment_file};

@@ -5,6 +5,7 @@
 mod editor_connections;
 mod editor_sessions;
 mod joined_editor_errors;
+mod launch_attributes;
 mod mcp_errors;
 mod scripted_adapter;
 mod scripted_browser;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tether_base::error::Result;
+use tether_base::error::{Error, Result};
 use tether_base::secret_values::SecretValues;
 
 use crate::config::build_plan::BuildPlan;
@@ -19,6 +19,7 @@ use crate::config::jsonc::JsonNode;
 use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
 use crate::config::shown_environment::{secrets_of_configuration, secrets_of_references, show_environment_field};
 use crate::config::source_file::Origin;
+use crate::config::vscode::attribute_use::AttributeReader;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::env_file::read_env_file;
 use crate::config::vscode::launch_attributes::LaunchAttributes;
@@ -31,16 +32,6 @@ use crate::config::vscode::variables::VariableContext;
 /// Keys for VS Code itself, which no debugger reads.
 const VSCODE_KEYS: &[&str] =
     &["preLaunchTask", "postDebugTask", "envFile", "linux", "osx", "windows", "presentation", "order"];
-/// Keys that have an effect in VS Code and none here: each becomes a note.
-const NOT_HONOURED: &[&str] = &[
-    "serverReadyAction",
-    "debugServer",
-    "internalConsoleOptions",
-    "setupCommands",
-    "sourceFileMap",
-    "miDebuggerPath",
-    "runtimeVersion",
-];
 
 /// A launch configuration, or a compound of several, ready to be debugged.
 #[derive(Clone, Debug)]
@@ -74,11 +65,11 @@ pub struct DebugConfiguration {
     pub before: BuildPlan,
     /// `postDebugTask`.
     pub after: BuildPlan,
-    /// Keys that were read and have no effect, one sentence each.
-    pub notes: Vec<String>,
     /// The values of its variables: masked in its errors.
     pub secrets: SecretValues,
     lines: Vec<ConsentLine>,
+    /// Each key as written, and where it stands.
+    written: Vec<(String, Value, Origin)>,
 }
 
 impl DebugPlan {
@@ -142,6 +133,18 @@ impl DebugPlan {
 }
 
 impl DebugConfiguration {
+    /// What is to be said of its keys when this adapter debugs it, one sentence each. Errors: without one of them,
+    /// another program would run.
+    pub fn attribute_notes(&self, adapter: &str) -> Result<Vec<String>> {
+        let request = self.fields.get("request").and_then(Value::as_str).unwrap_or_default();
+        let reader = AttributeReader { name: adapter, kind: &self.kind, request };
+        let note = |(key, value, origin): &(String, Value, Origin)| match reader.remark(key, value) {
+            Ok(remark) => Ok(remark.map(|remark| format!("{origin}: `{key}` {remark}"))),
+            Err(why) => Err(Error::usage(format!("cannot honour `{key}` ({origin})")).because(why)),
+        };
+        self.written.iter().filter_map(|attribute| note(attribute).transpose()).collect()
+    }
+
     fn substituted_fields(&self, inputs: &EditorInputs, workspace: &Path) -> Result<Map<String, Value>> {
         let fields = self.fields.iter().map(|(key, value)| {
             let wrong =
@@ -199,14 +202,14 @@ impl ConfigurationDraft<'_> {
         }
         let fields = self.fields()?;
         let prefix = if several { format!("debug {}", json!(name)) } else { "debug".to_owned() };
-        let note = |key: &&str| Some(format!("{}: `{key}` is not honoured", self.attributes.origin(node.get(key)?)));
+        let written = node.members().iter().map(|(key, it)| (key.clone(), it.as_written(), self.attributes.origin(it)));
         Ok(DebugConfiguration {
             name: name.clone(),
             subject: entry.subject(),
             kind: kind.to_owned(),
             before: self.task("preLaunchTask")?,
             after: self.task("postDebugTask")?,
-            notes: NOT_HONOURED.iter().filter_map(note).collect(),
+            written: written.collect(),
             lines: self.consent_lines(&fields, &prefix),
             secrets: secrets_of_configuration(&fields),
             fields,

@@ -11,20 +11,6 @@ use crate::config::source_file::Origin;
 use crate::config::vscode::launch_json::LaunchEntry;
 use crate::config::vscode::variables::{VariableContext, VariableSite};
 
-/// The attributes that are read.
-const READ_ATTRIBUTES: &str = "name type request linux osx windows preLaunchTask outFiles env envFile args cwd url file program \
-    runtimeExecutable runtimeArgs userDataDir";
-/// The attributes that only an editor or a debugger uses.
-const DEBUGGER_ATTRIBUTES: &str = "presentation order internalConsoleOptions console outputCapture skipFiles smartStep sourceMaps webRoot \
-    sourceMapPathOverrides resolveSourceMapLocations sourceMapRenames pauseForSourceMap autoAttachChildProcesses \
-    stopOnEntry trace timeout timeouts showAsyncStacks pathMapping customDescriptionGenerator \
-    customPropertiesGenerator enableContentValidation debugServer port suppressMultipleSessionWarning \
-    rendererDebugOptions debugWebviews perScriptSourcemaps address disableNetworkCache attachSimplePort \
-    continueOnAttach nodeVersionHint restart protocol cascadeTerminateToConfigurations killBehavior \
-    includeDefaultArgs includeLaunchArgs cleanUp inspectUri browserLaunchLocation localRoot remoteRoot \
-    enableDWARF experimentalNetworking targetSelection debugWebWorkerHost hideInDebugger vmwareFusion \
-    profileStartup breakOnLoad urlFilter";
-
 /// The attributes of one launch configuration.
 pub struct LaunchAttributes<'a> {
     /// The configuration.
@@ -54,15 +40,6 @@ impl<'a> LaunchAttributes<'a> {
     /// The attribute as written; `None` where it is missing or null.
     pub fn get(&self, name: &str) -> Option<&'a JsonNode> {
         self.root().get(name).filter(|node| node.value != JsonValue::Null)
-    }
-
-    /// The attributes that tether does not honour, with their names.
-    pub fn unknown(&self) -> impl Iterator<Item = &'a (String, JsonNode)> {
-        let is_known = |name: &str| {
-            let mut known = READ_ATTRIBUTES.split_whitespace().chain(DEBUGGER_ATTRIBUTES.split_whitespace());
-            name.starts_with(['_', '$']) || known.any(|known| known == name)
-        };
-        self.root().members().iter().filter(move |(name, _)| !is_known(name))
     }
 
     /// An attribute that is a text.

@@ -1,7 +1,7 @@
 //! Derives the window from a launch configuration: one function per kind of debugger.
 //!
-//! An attribute that only a debugger uses is ignored; one that is not honoured becomes a note; one without which
-//! another program would run is an error. Does not depend on how windows are launched.
+//! An attribute that is not honoured becomes a note (`attribute_use`); one without which another program would run is
+//! an error. Does not depend on how windows are launched.
 //! Source: <https://github.com/microsoft/vscode-js-debug/blob/main/OPTIONS.md>
 
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
 use crate::config::jsonc::{JsonNode, JsonValue};
 use crate::config::shown_environment::secrets_of_json;
 use crate::config::source_file::Origin;
+use crate::config::vscode::attribute_use::{AttributeReader, WINDOW};
 use crate::config::vscode::env_file::read_env_file;
 use crate::config::vscode::launch_attributes::LaunchAttributes;
 use crate::config::vscode::launch_json::{WindowConfiguration, WindowDebugger};
@@ -64,8 +65,14 @@ fn derive_attributes(
     draft.derive_environment()?;
     let out_files = draft.resolved.texts("outFiles")?;
     draft.derived.out_files = out_files.into_iter().map(|(text, node)| (text, node.line)).collect();
-    let unknown: Vec<_> = draft.attributes.unknown().collect();
-    unknown.into_iter().for_each(|(name, node)| draft.add_note(node, format!("`{name}` is not honoured")));
+    let root = draft.attributes.root();
+    let reader = AttributeReader { name: WINDOW, kind: root.text_of("type").unwrap_or_default(), request: "launch" };
+    for (name, node) in root.members() {
+        match reader.remark(name, &node.as_written()) {
+            Ok(remark) => remark.into_iter().for_each(|remark| draft.add_note(node, format!("`{name}` {remark}"))),
+            Err(why) => return Err(draft.attributes.unsupported(name, why)),
+        }
+    }
     draft.derived.notes.iter_mut().for_each(|note| *note = secrets.mask(note));
     Ok(draft.derived)
 }
@@ -80,17 +87,7 @@ struct WindowDraft<'a> {
 
 impl<'a> WindowDraft<'a> {
     fn derive_extension_host(&mut self) -> Result<()> {
-        if let Some(node) =
-            self.attributes.root().get("debugWebWorkerHost").filter(|it| it.value == JsonValue::Bool(true))
-        {
-            let what = "`debugWebWorkerHost` is not honoured: what runs in a web worker cannot be debugged, and the window runs";
-            self.add_note(node, what);
-        }
         self.set_kind(WindowKind::ExtensionHost);
-        let runtime = self.attributes.root().get("runtimeExecutable").filter(|it| it.text() != Some("${execPath}"));
-        if let Some(runtime) = runtime {
-            self.add_note(runtime, "`runtimeExecutable` is not honoured: tether looks for VS Code itself");
-        }
         let mut arguments = self.resolved.texts("args")?.into_iter();
         let mut before = String::new();
         while let Some((argument, node)) = arguments.next() {

@@ -1,5 +1,6 @@
 //! `.vscode/launch.json` and `.vscode/tasks.json`, with VS Code's variables, problem matchers and shell quoting.
 
+pub mod attribute_use;
 pub mod debug_plan;
 pub mod editor_inputs;
 pub mod env_file;

@@ -170,6 +170,38 @@ fn a_compound_starts_all_its_configurations_and_stop_all_ends_them_together() {
 }
 
 #[test]
+fn an_attribute_that_is_not_honoured_is_named_with_its_line_and_the_reason() {
+    if !has_adapter("node") {
+        return;
+    }
+    let launch = r#"{ "configurations": [ { "name": "Server", "type": "node", "request": "launch",
+      "program": "${workspaceFolder}/server.js", "sourceMaps": true, "console": "internalConsole",
+      "localRoot": "${workspaceFolder}",
+      "surprise": 1 },
+      { "name": "Remote", "type": "cppdbg", "request": "launch", "program": "a", "pipeTransport": {} } ] }"#;
+    let stage = CommandSandbox::with(&[("server.js", SERVER), (".vscode/launch.json", launch)]);
+    trust(&stage, "Server");
+    let at = stage.at("server.js", "STOP");
+    let launched = stage.json(&["debug", "launch", "--config", "Server", "--break", &at, "--wait", "60"]);
+    let notes: Vec<_> = launched["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    let paths = "paths are those of this machine; `--adapter js-debug` honours it";
+    assert_eq!(
+        notes,
+        [
+            &*format!(".vscode/launch.json:3: `localRoot` is not honoured: {paths}"),
+            ".vscode/launch.json:4: `surprise` is not honoured"
+        ],
+        "{launched:#}"
+    );
+    stage.json(&["debug", "stop"]);
+    if has_adapter("gdb") {
+        let refused = stage.tether(&["debug", "launch", "--config", "Remote", "--adapter", "gdb"]);
+        refused.fails(2, &["\"Remote\"", "`pipeTransport` (.vscode/launch.json:5)", "on this machine"]);
+    }
+    stage.is_quiet();
+}
+
+#[test]
 fn a_compound_with_a_failing_configuration_leaves_nothing() {
     if !has_adapter("js-debug") {
         return;

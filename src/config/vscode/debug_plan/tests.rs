@@ -89,7 +89,9 @@ fn a_debugger_receives_the_keys_of_its_configuration_as_written() {
     let (before, after) = (&it.before.steps[0], &it.after.steps[0]);
     assert_eq!((&before.argv[..], before.cwd.as_path()), (&["make", "one"].map(str::to_owned)[..], Path::new("/x")));
     assert_eq!(after.argv, ["rm"]);
-    assert_eq!(it.notes, [".vscode/launch.json:7: `serverReadyAction` is not honoured"]);
+    let notes = it.attribute_notes("debugpy").unwrap();
+    let why = "nothing is opened when the program prints its address";
+    assert_eq!(notes, [format!(".vscode/launch.json:7: `serverReadyAction` is not honoured: {why}")]);
 }
 
 #[test]

@@ -1,15 +1,29 @@
 //! What each kind of configuration becomes, as tables.
 
+use std::path::Path;
+
+use serde_json::{Value, json};
+
 use super::*;
 use crate::config::jsonc::JsonDocument;
+use crate::config::vscode::attribute_use::AttributeUse;
 use crate::config::vscode::launch_json::LaunchEntry;
 
 fn derive(configuration: &str) -> Result<(DerivedWindow, String)> {
+    let folder = sample_folder();
+    let derived = derive_in(folder.path(), configuration)?;
+    Ok((derived, folder.path().to_str().unwrap().to_owned()))
+}
+
+fn sample_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let workspace = folder.path().to_str().unwrap().to_owned();
     std::fs::write(folder.path().join(".env"), "# ours\nexport A=1\nB = \"two words\"\nnothing\nC=\n").unwrap();
     std::fs::create_dir(folder.path().join("fixture")).unwrap();
-    let file = folder.path().join(".vscode/launch.json");
+    folder
+}
+
+fn derive_in(folder: &Path, configuration: &str) -> Result<DerivedWindow> {
+    let file = folder.join(".vscode/launch.json");
     let document = JsonDocument::parse(&file, configuration).unwrap();
     let debugger = match document.root.text_of("type") {
         Some("extensionHost") => WindowDebugger::ExtensionHost,
@@ -19,7 +33,7 @@ fn derive(configuration: &str) -> Result<(DerivedWindow, String)> {
     let name = document.root.text_of("name").unwrap_or("it").to_owned();
     let configuration =
         WindowConfiguration { entry: LaunchEntry { name, node: document.root, file, verb: "launch" }, debugger };
-    derive_window(&configuration, &VariableContext::new(folder.path())).map(|derived| (derived, workspace))
+    derive_window(&configuration, &VariableContext::new(folder))
 }
 
 /// The settings that `configuration` becomes, as `expect` writes them; and how many notes there are.
@@ -129,4 +143,61 @@ fn each_value_knows_its_line() {
     let (derived, _) = derive("{\"type\": \"node\",\n \"program\": \"a.js\",\n \"args\": [\n  \"x\"] }").unwrap();
     let actual: Vec<String> = derived.origins.iter().map(|(name, origin)| format!("{name} {origin}")).collect();
     assert_eq!(actual, ["args .vscode/launch.json:4", "kind .vscode/launch.json:1", "program .vscode/launch.json:2"]);
+}
+
+/// The documented attributes of a type in a `launch`.
+fn documented(kind: &str) -> Vec<String> {
+    let table: toml::Table = include_str!("../documented_attributes.toml").parse().unwrap();
+    let is_meant = |one: &&toml::Value| [kind, "*"].contains(&one["type"].as_str().unwrap());
+    let types = table["type"].as_array().unwrap().iter().filter(is_meant);
+    types.flat_map(|one| one["launch"].as_str().unwrap().split_whitespace().map(str::to_owned)).collect()
+}
+
+#[test]
+fn every_documented_attribute_has_the_effect_that_its_table_says() {
+    let folder = sample_folder();
+    let with = |base: &Value, name: &str, value: Value| {
+        let mut all = base.clone();
+        all[name] = value;
+        derive_in(folder.path(), &all.to_string())
+    };
+    let is_basic = |name: &str| ["name", "type", "request", "linux"].contains(&name);
+    for (kind, base) in [
+        ("extensionHost", json!({"type": "extensionHost", "args": ["--extensionDevelopmentPath=."]})),
+        ("chrome", json!({"type": "chrome", "url": "http://x/"})),
+        ("node", json!({"type": "node", "program": "a.js"})),
+    ] {
+        let reader = AttributeReader { name: WINDOW, kind, request: "launch" };
+        for name in documented(kind).iter().filter(|name| !is_basic(name)) {
+            let mut base = base.clone();
+            let value = match &**name {
+                "args" if kind == "extensionHost" => json!(["--extensionDevelopmentPath=sub"]),
+                "args" | "runtimeArgs" | "outFiles" => json!(["--other"]),
+                "env" => json!({"A": "1"}),
+                "envFile" => json!(".env"),
+                "file" => {
+                    base.as_object_mut().unwrap().remove("url");
+                    json!("/other.html")
+                }
+                _ => json!("other"),
+            };
+            let plain = format!("{:?}", derive_in(folder.path(), &base.to_string()));
+            let derived = with(&base, name, value);
+            let shown = format!("{derived:?}");
+            let notes = derived.as_ref().map(|it| it.notes.join("\n")).unwrap_or_default();
+            let place = format!("{kind}: {name}: {shown}");
+            match reader.use_of(name) {
+                AttributeUse::Honoured => assert!(plain != shown && !notes.contains(&format!("`{name}`")), "{place}"),
+                AttributeUse::NoEffect(_) => assert_eq!(plain, shown, "{place}"),
+                AttributeUse::Noted(why) => {
+                    assert!(notes.contains(&format!("`{name}` is not honoured: {why}")), "{place}")
+                }
+                AttributeUse::Refused(why) => {
+                    let error = derived.unwrap_err().to_string();
+                    assert!(error.contains(&format!("`{name}` is not supported: {why}")), "{place}");
+                }
+                AttributeUse::Passed | AttributeUse::Unknown => panic!("{place} has no use"),
+            }
+        }
+    }
 }

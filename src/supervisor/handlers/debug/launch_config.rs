@@ -37,6 +37,8 @@ pub struct ConfiguredLaunch {
     debugging: DebugPlan,
     /// Of the configurations, in their order.
     requests: Vec<SessionRequest>,
+    /// What is to be said of the keys of each.
+    notes: Vec<Vec<String>>,
 }
 
 /// Errors: there is no such configuration, something is wrong in it, no adapter debugs its type, it is not trusted.
@@ -49,11 +51,13 @@ pub fn prepare_config(sessions: &SessionRegistry, name: &str, overrides: &Config
     }
     let requests: Vec<SessionRequest> =
         debugging.configurations.iter().map(|it| debuggee_request(sessions, it, overrides)).collect();
-    for (debuggee, request) in debugging.configurations.iter().zip(&requests) {
-        sessions.check_adapter(request).map_err(|error| debuggee_error(debuggee, error))?;
-    }
+    let notes = debugging.configurations.iter().zip(&requests).map(|(debuggee, request)| {
+        let checked = sessions.check_adapter(request).and_then(|adapter| debuggee.attribute_notes(adapter));
+        checked.map_err(|error| debuggee_error(debuggee, error))
+    });
+    let notes = notes.collect::<Result<_>>()?;
     WorkspaceCommands::of_debug_plan(&written).require_consent()?;
-    Ok(ConfiguredLaunch { debugging, requests })
+    Ok(ConfiguredLaunch { debugging, requests, notes })
 }
 
 fn debuggee_error(debuggee: &DebugConfiguration, error: Error) -> Error {
@@ -103,6 +107,8 @@ impl ConfiguredLaunch {
     pub fn into_single(mut self) -> Result<(SessionRequest, Vec<BuildPlan>, BuildPlan)> {
         match (self.debugging.configurations.pop(), self.requests.pop()) {
             (Some(only), Some(request)) if self.requests.is_empty() => {
+                // An editor that speaks to the adapter itself has no place for them.
+                self.notes.iter().flatten().for_each(|note| warn!("{note}"));
                 Ok((request, vec![self.debugging.before, only.before], only.after))
             }
             _ => {
@@ -124,7 +130,7 @@ impl ConfiguredLaunch {
         let mut notes = Vec::new();
         let shared = run_tasks(supervisor, &before, caller).await?;
         notes.extend(task_notes(&shared));
-        for (debuggee, request) in configurations.iter().zip(self.requests) {
+        for ((debuggee, request), of_keys) in configurations.iter().zip(self.requests).zip(self.notes) {
             let begun = async {
                 let ran = run_tasks(supervisor, &debuggee.before, caller).await?;
                 caller.report_progress(&format!("launching {}", debuggee.name));
@@ -137,7 +143,7 @@ impl ConfiguredLaunch {
                     return Err(debuggee_error(debuggee, error));
                 }
             };
-            notes.extend(task_notes(&ran).into_iter().chain(debuggee.notes.clone()));
+            notes.extend(task_notes(&ran).into_iter().chain(of_keys));
             let tasks = ran.background.into_iter().chain(shared.background.iter().cloned()).collect();
             background_users::keep_until_end(supervisor, &session, program, tasks);
             run_post_debug_task(supervisor, &session, program, debuggee.after.clone());
