@@ -59,7 +59,7 @@ pub fn check_thoroughly(world: &mut World) -> Result<(), String> {
     world.lift_all();
     world.connect()?.map_or(Ok(()), |answer| Err(format!("there is no supervisor: {}", answer.summary())))?;
     check_processes(world)?;
-    let all = world.ask("debug/status", no_params())?;
+    let all = read_list(world)?;
     learn_list(world, &all)?;
     let stopped: Vec<(String, &str)> =
         world.sessions.iter().filter(|it| it.stop().is_some()).map(|it| (it.id.clone(), it.program.turns)).collect();
@@ -70,6 +70,30 @@ pub fn check_thoroughly(world: &mut World) -> Result<(), String> {
         world.session(&id).map_or(Ok(()), |it| it.learn_turns(&value))?;
     }
     world.canaries.check()
+}
+
+/// All sessions, once each host answers: also those of which nothing is believed any more.
+fn read_list(world: &mut World) -> Result<Value, String> {
+    let mut all = Value::Null;
+    settles(|| {
+        all = world.ask("debug/status", no_params())?;
+        let single = std::slice::from_ref(&all);
+        let silent = all["sessions"].as_array().map_or(single, Vec::as_slice).iter().find(|it| is_silent(it));
+        silent.map_or(Ok(()), |it| Err(format!("a host does not answer though no fault is left: {it}")))
+    })
+    .map_err(|error| {
+        let silent = error.split("process ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        silent.map_or(error.clone(), |pid: u32| format!("{error}\n{}", describe_process(pid)))
+    })?;
+    Ok(all)
+}
+
+/// What a process does, as far as a debugger is installed that can say so.
+fn describe_process(pid: u32) -> String {
+    let pid = pid.to_string();
+    let arguments = ["-p", &pid, "-batch", "-ex", "thread apply all bt 40"];
+    let output = std::process::Command::new("gdb").args(arguments).output();
+    output.map_or_else(|error| error.to_string(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
 }
 
 /// The status of a session, once its host answers.
