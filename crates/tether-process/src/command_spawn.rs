@@ -99,8 +99,10 @@ pub(super) fn build_command(argv: &[OsString], cwd: &Path, env: &BTreeMap<OsStri
     }
     let mut command = Command::new(program);
     command.args(args).current_dir(cwd).stdin(Stdio::null()).kill_on_drop(false);
+    let mut env = env.clone();
+    env.entry("PWD".into()).or_insert_with(|| cwd.into());
     let of_launch = env.contains_key(OsStr::new(LAUNCH_ID));
-    let environment = of_launch.then(|| LaunchEnvironment::new(env)).transpose();
+    let environment = of_launch.then(|| LaunchEnvironment::new(&env)).transpose();
     let environment = environment.map_err(|cause| start_error(argv, cause))?;
     if environment.is_none() {
         command.env_clear().envs(env);
@@ -194,6 +196,22 @@ mod tests {
         assert_eq!(spawn_detached(&spec).unwrap_err().kind, ErrorKind::MissingTool);
         spec.env.insert("ZERO".into(), "a\0b".into());
         assert!(spawn_detached(&spec).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_program_is_told_its_own_folder_as_its_user_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let linked = folder.path().join("linked");
+        std::os::unix::fs::symlink(std::env::temp_dir(), &linked).unwrap();
+        let check = async |env: BTreeMap<OsString, OsString>, expect: &Path| {
+            let mut piped = spawn_piped(&["env".into()], &linked, &env, false).unwrap();
+            let mut text = String::new();
+            piped.stdout.read_to_string(&mut text).await.unwrap();
+            let told: Vec<&str> = text.lines().filter(|line| line.contains("PWD=")).collect();
+            assert_eq!(told, [format!("PWD={}", expect.display())]);
+        };
+        check(clean_environment::<&str, &str>([]), &linked).await;
+        check(clean_environment([("PWD", "/by/hand")]), Path::new("/by/hand")).await;
     }
 
     #[tokio::test]

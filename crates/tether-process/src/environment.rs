@@ -13,7 +13,8 @@ pub const LAUNCH_SESSION: &str = "DEVTETHER_LAUNCH_SESSION";
 ///
 /// A supervisor is often started from a VS Code terminal or an MCP client; what those set would turn a launched
 /// VS Code or Electron into something else (`ELECTRON_RUN_AS_NODE` makes it a plain Node) or attach a debugger
-/// to every Node below us.
+/// to every Node below us. `PWD` and `OLDPWD` are of the folder in which we were started; a program that is started gets the
+/// `PWD` of its own.
 pub fn clean_environment<K, V>(extra: impl IntoIterator<Item = (K, V)>) -> BTreeMap<OsString, OsString>
 where
     K: Into<OsString>,
@@ -28,7 +29,7 @@ where
 fn is_leftover(name: &OsStr, value: &OsStr) -> bool {
     let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
     match &*name {
-        "ELECTRON_RUN_AS_NODE" | "ELECTRON_NO_ATTACH_CONSOLE" | LAUNCH_ID | LAUNCH_SESSION => true,
+        "ELECTRON_RUN_AS_NODE" | "ELECTRON_NO_ATTACH_CONSOLE" | LAUNCH_ID | LAUNCH_SESSION | "PWD" | "OLDPWD" => true,
         // js-debug's auto attach injects itself by NODE_OPTIONS; other uses of it are the user's own.
         "NODE_OPTIONS" => value.contains("--inspect") || value.contains("js-debug"),
         _ => name.starts_with("VSCODE_"),
@@ -53,6 +54,8 @@ mod tests {
         check("NODE_OPTIONS", "--inspect-brk", true);
         check("NODE_OPTIONS", "--max-old-space-size=4096", false);
         check("PATH", "/bin", false);
+        check("PWD", "/", true);
+        check("OLDPWD", "/", true);
         check("MY_VSCODE_", "x", false);
     }
 
