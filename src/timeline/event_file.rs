@@ -7,8 +7,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use tether_base::file_lock::lock_within;
 
 use crate::vocabulary::{TimelineEvent, TimelineKind};
 
@@ -19,6 +20,8 @@ const LOCK: &str = "timeline.lock";
 const MAX_BYTES: u64 = 1 << 20;
 /// Of one line: its texts are clipped before.
 const MAX_LINE: u64 = 8 << 10;
+/// How long a reader waits for the lock: an appender holds it for microseconds.
+const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Which events to read.
 #[derive(Clone, Debug)]
@@ -55,9 +58,9 @@ impl EventFile {
         Ok(EventFile { folder: folder.to_owned(), lock })
     }
 
-    /// Appends an event, and gives it its number, which is returned.
-    pub(super) fn append(&mut self, event: &mut TimelineEvent) -> io::Result<u64> {
-        let _locked = self.lock()?;
+    /// Appends an event, and gives it its number, which is returned. Errors: also another process that keeps the lock so long.
+    pub(super) fn append(&mut self, event: &mut TimelineEvent, within: Duration) -> io::Result<u64> {
+        let _locked = self.lock(within)?;
         let path = self.folder.join(NAME);
         let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path);
         let mut file = open()?;
@@ -88,7 +91,7 @@ impl EventFile {
     pub(super) fn read(&self, query: &TimelineQuery) -> io::Result<TimelineExtract> {
         let mut text = Vec::new();
         {
-            let _locked = self.lock()?;
+            let _locked = self.lock(READ_LOCK_TIMEOUT)?;
             let newest = read_file(&self.folder.join(NAME))?;
             let has_all = query.since.is_some_and(|since| first_number(&newest).is_some_and(|it| it <= since + 1));
             if !has_all {
@@ -99,8 +102,8 @@ impl EventFile {
         Ok(select_events(&text, query))
     }
 
-    fn lock(&self) -> io::Result<Locked<'_>> {
-        flock(&self.lock, FlockOperation::LockExclusive)?;
+    fn lock(&self, within: Duration) -> io::Result<Locked<'_>> {
+        lock_within(&self.lock, within)?;
         Ok(Locked(&self.lock))
     }
 }
@@ -110,7 +113,7 @@ struct Locked<'a>(&'a File);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        let _ = flock(self.0, FlockOperation::Unlock);
+        let _ = self.0.unlock();
     }
 }
 
@@ -194,7 +197,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for number in 1..=4 {
             let kind = if number == 3 { TimelineKind::Built } else { TimelineKind::Edited };
-            let appended = EventFile::open(folder.path()).unwrap().append(&mut event(kind, "a\nb"));
+            let appended = EventFile::open(folder.path()).unwrap().append(&mut event(kind, "a\nb"), Duration::ZERO);
             assert_eq!(appended.unwrap(), number);
         }
         let file = EventFile::open(folder.path()).unwrap();
@@ -216,11 +219,11 @@ mod tests {
     fn half_a_line_is_removed_and_the_numbers_go_on() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = EventFile::open(folder.path()).unwrap();
-        file.append(&mut event(TimelineKind::Edited, "a")).unwrap();
+        file.append(&mut event(TimelineKind::Edited, "a"), Duration::ZERO).unwrap();
         let mut raw = OpenOptions::new().append(true).open(folder.path().join(NAME)).unwrap();
         raw.write_all(br#"{"number":2,"at":1,"ki"#).unwrap();
         assert_eq!(numbers(&file.read(&query(Some(0), 9)).unwrap()), [1]);
-        assert_eq!(file.append(&mut event(TimelineKind::Edited, "b")).unwrap(), 2);
+        assert_eq!(file.append(&mut event(TimelineKind::Edited, "b"), Duration::ZERO).unwrap(), 2);
         assert_eq!(numbers(&file.read(&query(Some(0), 9)).unwrap()), [1, 2]);
     }
 
@@ -231,7 +234,7 @@ mod tests {
         let text = "x".repeat(4 << 10);
         let count = 3 * MAX_BYTES / (4 << 10);
         for _ in 0..count {
-            file.append(&mut event(TimelineKind::Edited, &text)).unwrap();
+            file.append(&mut event(TimelineKind::Edited, &text), Duration::ZERO).unwrap();
         }
         let sizes = [NAME, OLD_NAME].map(|name| folder.path().join(name).metadata().unwrap().len());
         assert!(sizes.iter().all(|size| *size <= MAX_BYTES + MAX_LINE), "{sizes:?}");

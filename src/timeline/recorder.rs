@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tether_base::clipped_text::clip_chars;
 use tether_base::clock::now_ms;
@@ -18,6 +19,8 @@ use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// Of each text of an event, in characters.
 const MAX_TEXT_CHARS: usize = 400;
+/// How long an event waits for another process that appends one, which takes microseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Records events, and reads them.
 #[derive(Clone, Default)]
@@ -57,7 +60,9 @@ impl Timeline {
         for text in [Some(&mut event.text), event.place.as_mut(), event.by.as_mut()].into_iter().flatten() {
             *text = clip_chars(text.trim_end(), MAX_TEXT_CHARS);
         }
-        let appended = lock(&inner.file).append(&mut event);
+        // A process that was stopped while it appended holds up the others once.
+        let within = if inner.is_failing.load(Ordering::Relaxed) { Duration::ZERO } else { LOCK_TIMEOUT };
+        let appended = lock(&inner.file).append(&mut event, within);
         match appended {
             Ok(number) => {
                 inner.is_failing.store(false, Ordering::Relaxed);

@@ -20,6 +20,7 @@ pub mod clipped_text;
 pub mod clock;
 pub mod display_text;
 pub mod error;
+pub mod file_lock;
 pub mod file_owner;
 pub mod path_lookup;
 pub mod ring;

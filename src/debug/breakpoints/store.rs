@@ -9,11 +9,14 @@
 //! cannot be read is set aside, and reported.
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::file_lock::lock_within;
 use tether_base::sync::lock;
 use tokio::sync::watch;
 
@@ -29,6 +32,8 @@ const NAME: &str = "breakpoints.json";
 const SET_ASIDE: &str = "breakpoints.json.stale";
 /// Locked by the process that changes the file; in the state folder, too.
 const LOCK: &str = "breakpoints.lock";
+/// How long a change waits for one by another process, which takes milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much source is read to move breakpoints with their code, in bytes.
 const MAX_FOLLOWED: usize = 64 << 20;
 
@@ -193,7 +198,7 @@ impl BreakpointStore {
         let store = self.clone();
         let changed = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            let _lock = store.lock_file();
+            let _lock = store.lock_file()?;
             store.take_over_file();
             let current = store.current();
             let mut next = StoredBreakpoints::clone(&current);
@@ -217,12 +222,21 @@ impl BreakpointStore {
     }
 
     /// Keeps other processes from changing the file, until it is dropped. `None` where there is no file, or its folder is
-    /// read-only: then nobody changes it.
-    fn lock_file(&self) -> Option<File> {
-        let path = self.0.folder.as_ref()?.join(LOCK);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).ok()?;
-        file.lock().ok()?;
-        Some(file)
+    /// read-only: then nobody changes it. Errors: another process keeps it locked.
+    fn lock_file(&self) -> Result<Option<File>> {
+        let Some(path) = self.0.folder.as_ref().map(|folder| folder.join(LOCK)) else { return Ok(None) };
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let Ok(file) = opened else { return Ok(None) };
+        match lock_within(&file, LOCK_TIMEOUT) {
+            Ok(()) => Ok(Some(file)),
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {
+                let error = Error::new(ErrorKind::TimedOut, format!("cannot lock {}", path.display())).because(cause);
+                Err(error
+                    .hint("`tether doctor` lists the processes of the workspace: one of them may have been stopped"))
+            }
+            // A file system without locks.
+            Err(_) => Ok(None),
+        }
     }
 
     /// Reads the file, if another process has changed it.
