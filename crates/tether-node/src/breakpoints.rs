@@ -309,8 +309,11 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
 /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
 async fn bind_function(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
     let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
-    let found =
-        evaluation::run_expression(session, isolate, top.as_ref(), &format!("({name})"), SideEffects::Allow).await;
+    let expression = format!("({name})");
+    let found = match &top {
+        Some(top) => evaluation::run_expression(session, isolate, Some(top), &expression, SideEffects::Allow).await,
+        None => evaluation::find_global(isolate, &expression).await,
+    };
     let function = found.ok().filter(|it| it.kind == "function");
     let Some(object_id) = function.and_then(|function| function.object_id) else {
         let reason =

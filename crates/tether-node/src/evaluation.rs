@@ -117,6 +117,17 @@ pub(crate) async fn run_expression(
     Ok(result)
 }
 
+/// The value of an expression in the global scope. Waits for no promise: a thread that has not run yet settles none.
+pub(crate) async fn find_global(isolate: &Isolate, expression: &str) -> Answer<RemoteObject> {
+    let evaluate = EvaluateInGlobalScope {
+        expression: expression.to_owned(),
+        object_group: STOP_OBJECTS.to_owned(),
+        timeout: u64::try_from(EVALUATION_TIMEOUT.as_millis()).ok(),
+        ..EvaluateInGlobalScope::default()
+    };
+    read_result(isolate.call_within(&evaluate, RESULT_TIMEOUT).await)
+}
+
 /// What a thread has stopped at. Errors: it has not stopped at an exception.
 pub(crate) fn exception_info(session: &NodeSession, thread_id: i64) -> Answer<ExceptionInfoResponse> {
     let pause = session.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());

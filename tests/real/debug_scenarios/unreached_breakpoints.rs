@@ -74,3 +74,16 @@ fn a_node_program_that_ends_without_a_stop_names_each_breakpoint() {
     let not_loaded = "it was not bound: neither this file nor a script whose source map names it was loaded";
     check("node", ("app.js", JAVASCRIPT, 6), not_loaded);
 }
+
+/// Nothing is waited for: the function is looked for before the program runs, when no promise is settled.
+#[test]
+fn a_function_that_a_node_program_does_not_have_is_named() {
+    if found("node").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.js", JAVASCRIPT)]);
+    let set = sandbox.json(&["break", "set", "--function", "nosuch"])["breakpointId"].clone();
+    let ended = sandbox.json(&["debug", "launch", "app.js", "--adapter", "node", "--wait", "60"]);
+    let words = "it was not bound: no function `nosuch` is in reach";
+    assert!(reason(&ended["notReached"], "reason", &set).starts_with(words), "{ended}");
+}
