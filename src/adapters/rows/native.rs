@@ -18,21 +18,45 @@ pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "
 
 /// The executable that is to be launched. Errors: it is missing, a source, or not executable.
 fn built_program(target: &DebugTarget, adapter: &str) -> Result<PathBuf> {
-    let hint = "`cargo build`, then `tether debug launch target/debug/NAME`; `cc -g -O0 app.c -o app` for C";
     let program = target.program().ok_or_else(|| {
-        target.unsupported_error(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
+        target.unsupported_error(adapter, "it debugs programs and processes, and there is no `program`").hint(
+            "`tether debug launch PROGRAM` starts one that is built; `tether debug attach --pid PID` takes a process",
+        )
     })?;
     let program = target.require_file(&program)?;
     let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
-        return Err(error.because("it is a source: it has to be built with debug information first").hint(hint));
+        let error = error.because("it is a source: it has to be built with debug information first");
+        return Err(error.hint(build_hint(&program)));
     }
     if program.is_dir() || !is_program(&program) {
         let error = Error::usage(format!("cannot debug {}", program.display()));
-        return Err(error.because("it is not an executable program").hint(hint));
+        let error = error.because("it is not an executable program");
+        return Err(error.hint("`tether debug launch` takes the program that a build makes: its source is no program"));
     }
     Ok(program)
+}
+
+/// How a source is built, and then debugged.
+fn build_hint(source: &Path) -> String {
+    let quoted = |path: &Path| {
+        let text = path.to_string_lossy().into_owned();
+        shlex::try_quote(&text).map_or_else(|_| text.clone(), |quoted| quoted.into_owned())
+    };
+    let extension = source.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if extension == "rs" && source.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file()) {
+        return "`cargo build`, then `tether debug launch target/debug/NAME`".to_owned();
+    }
+    let (text, built) = (quoted(source), quoted(&source.with_extension("")));
+    let command = match extension.as_str() {
+        "c" => format!("cc -g -O0 {text} -o {built}"),
+        "rs" => format!("rustc -g {text} -o {built}"),
+        "zig" => format!("zig build-exe {text} -femit-bin={built}"),
+        "swift" => format!("swiftc -g -Onone {text} -o {built}"),
+        _ => format!("c++ -g -O0 {text} -o {built}"),
+    };
+    format!("`{command}`, then `tether debug launch {built}`")
 }
 
 /// The request that attaches to a gdb stub (`gdbserver`, `lldb-server gdbserver`) at HOST:PORT, to debug this program.
@@ -150,4 +174,17 @@ pub fn with_formatters(found: FoundAdapter, search: &AdapterSearch) -> FoundAdap
     let formatters =
         libraries.map(|library| library.join("rustlib/etc")).find(|etc| etc.join("rust_types.py").is_file());
     FoundAdapter { formatters, ..found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_builds_the_source_that_was_named() {
+        let check = |source: &str, expect: &str| assert_eq!(build_hint(Path::new(source)), expect);
+        check("/w/avg.cpp", "`c++ -g -O0 /w/avg.cpp -o /w/avg`, then `tether debug launch /w/avg`");
+        check("/w/my app.c", "`cc -g -O0 '/w/my app.c' -o '/w/my app'`, then `tether debug launch '/w/my app'`");
+        check("/w/a.rs", "`rustc -g /w/a.rs -o /w/a`, then `tether debug launch /w/a`");
+    }
 }

@@ -238,11 +238,11 @@ fn sources_and_non_executables_are_refused_with_a_hint() {
     };
     for name in ["lldb-dap", "codelldb", "gdb"] {
         let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
-        let check = |path: &Path, part: &str| {
+        let check = |path: &Path, part: &str, hint: &str| {
             let error = (row.plan)(&anything, &place.wants(DebugTargetKind::Program(path.to_owned()))).unwrap_err();
-            assert!(error.to_string().contains(part) && error.to_string().contains("cargo build"), "{error}");
+            assert!(error.to_string().contains(part) && error.to_string().contains(hint), "{error}");
         };
-        check(&source, "it is a source");
-        check(&data, "not an executable program");
+        check(&source, "it is a source", "`rustc -g ");
+        check(&data, "not an executable program", "`tether debug launch` takes the program that a build makes");
     }
 }
