@@ -88,8 +88,7 @@ impl SupervisorContext {
         self.followers.wait_until_current(&self.window, session).await;
     }
 
-    /// Waits until it is decided which session an operation means that names none. One that is being recovered counts as
-    /// active once it is listed.
+    /// Waits until it is decided which session an operation means that names none: until no other may come back, or two are active.
     pub async fn wait_until_decided(&self) {
         let (mut listed, mut unrecovered) = (self.sessions.watch(), self.sessions.watch_unrecovered());
         let (mut followed, mut published) = (self.followers.watch(), self.window.watch());
