@@ -181,6 +181,11 @@ impl BindingTable {
         self.hits.get(&spec).copied().unwrap_or_default()
     }
 
+    /// Whether an adapter has answered for it, also one whose target has ended.
+    pub fn was_answered(&self, spec: u32) -> bool {
+        self.past.contains_key(&spec) || self.bindings.keys().any(|(_, id)| *id == spec)
+    }
+
     /// As [`BindingTable::status`], with what targets have said that have ended.
     pub fn outcome(&self, spec: u32) -> BindingStatus {
         match (self.status(spec), self.past.get(&spec)) {

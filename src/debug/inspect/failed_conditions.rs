@@ -1,6 +1,6 @@
 //! Which conditions of breakpoints could not be evaluated, as the adapter reports it with a stop or while the program runs.
 
-use crate::debug::breakpoints::BreakpointSpec;
+use crate::debug::breakpoints::{BindingStatus, BreakpointSpec};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::stop::ThreadStop;
 
@@ -29,6 +29,11 @@ pub fn failed_conditions(session: &DebugSession, stop: Option<&ThreadStop>) -> V
         let candidates = vec![(*id, condition.clone())];
         failed.extend(reason.map(|reason| FailedCondition { candidates, reason, was_hit: stop.is_some() }));
     }
+    // What is not bound is not evaluated.
+    let is_bound = |(id, _): &(u32, String)| {
+        matches!(session.shared.with_state(|state| state.bindings.outcome(*id)), BindingStatus::Verified { .. })
+    };
+    let conditions: Vec<(u32, String)> = conditions.into_iter().filter(is_bound).collect();
     let unnamed = session.event_log().unnamed_condition_failure(since).filter(|_| !conditions.is_empty());
     failed.extend(unnamed.map(|reason| FailedCondition { candidates: conditions, reason, was_hit: false }));
     failed

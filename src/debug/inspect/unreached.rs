@@ -40,12 +40,20 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
         }
         let condition = spec.conditions.condition.as_deref();
         let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
-        let outcome = session.shared.with_state(|state| state.bindings.outcome(spec.id));
+        let unnamed = condition.and_then(|_| session.event_log().unnamed_condition_failure(0));
+        let (outcome, was_answered) =
+            session.shared.with_state(|state| (state.bindings.outcome(spec.id), state.bindings.was_answered(spec.id)));
         let is_bound = matches!(outcome, BindingStatus::Verified { .. });
         if is_bound && !tells_each_pass(spec) {
             return None;
         }
-        let mut reason = describe_outcome(spec, &outcome, failure.as_deref(), managed.is_ended());
+        let mut reason = match &outcome {
+            BindingStatus::Pending(None) if was_answered => describe_pending(managed.is_ended()).to_owned(),
+            outcome => describe_outcome(spec, outcome, failure.as_deref(), managed.is_ended()),
+        };
+        if let Some(unnamed) = unnamed.filter(|_| is_bound && failure.is_none()) {
+            reason.push_str(&format!("; a condition, which the adapter does not name, cannot be evaluated: {unnamed}"));
+        }
         if !is_bound {
             reason.push_str(&others);
         }
@@ -82,6 +90,15 @@ fn describe_place(kind: &BreakpointKind) -> String {
         BreakpointKind::Function { name } => name.clone(),
         BreakpointKind::ClassLine { class_name, line } => format!("{class_name}:{line}"),
         BreakpointKind::Data { expression, .. } => expression.clone(),
+    }
+}
+
+/// The adapter has taken it, and has not found its code.
+fn describe_pending(is_ended: bool) -> &'static str {
+    if is_ended {
+        "it was not bound: nothing that the program loaded has code there"
+    } else {
+        "it was not bound: nothing that the program has loaded has code there yet"
     }
 }
 

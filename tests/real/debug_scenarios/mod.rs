@@ -27,3 +27,4 @@ mod several_programs;
 mod stops;
 pub mod targets;
 mod unreached_breakpoints;
+mod unreached_matrix;
