@@ -51,8 +51,9 @@ struct HostPlace<'a> {
 /// once it listens.
 pub fn host_session(workspace: &Path, state: &Path, socket: &Path, launch_id: &str) -> Result<()> {
     let place = &HostPlace { workspace, state, socket, launch_id };
-    log_file::start_logging(&place.state.join(log_file::NAME));
-    log_file::exit_on_panic(Some(panic_note(socket)));
+    let log = place.state.join(log_file::NAME);
+    log_file::start_logging(&log);
+    log_file::exit_on_panic(log, Some(panic_note(socket)));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

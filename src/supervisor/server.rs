@@ -56,7 +56,7 @@ pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
 pub fn supervise_with(workspace: &Path, host_program: &Path, idle: Duration) -> Result<()> {
     let locked = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
         log_file::start_logging(&paths.log_file());
-        log_file::exit_on_panic(None);
+        log_file::exit_on_panic(paths.log_file(), None);
         lock::acquire_lock(&paths).map(|outcome| (paths, outcome))
     });
     let (paths, lock) = match locked.inspect_err(print_failure)? {
