@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tether_base::error::{Error, ErrorContext, ErrorData, Result};
+use tether_base::error::{Error, ErrorContext, Result};
 use tether_base::sync::{TaskSender, lock};
 use tether_wire::rpc::{CallError, RpcPeer};
 use tokio::sync::{Notify, watch};
@@ -263,12 +263,7 @@ impl HostState {
         let supervisor = lock(&self.supervisor).clone().ok_or_else(gone)?;
         let start = to_value(OPEN_SESSION, &start)?;
         let opened = supervisor.call(OPEN_SESSION, &start).await.map_err(|error| match error {
-            CallError::Failed(failed) => {
-                match failed.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
-                    Some(data) => data.into(),
-                    None => Error::other("cannot start a debug session").because(failed.message),
-                }
-            }
+            CallError::Failed(failed) => failed.into_error("cannot start a debug session"),
             CallError::Closed(_) => gone(),
         })?;
         let notes: Vec<String> = read(OPEN_SESSION, opened)?;

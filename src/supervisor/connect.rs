@@ -129,12 +129,7 @@ pub fn exit_error(method: &str, cause: impl Into<Box<dyn std::error::Error + Sen
 /// Converts a failed call into the user-facing error.
 fn call_error(method: &str, error: CallError) -> Error {
     match error {
-        CallError::Failed(refused) => {
-            match refused.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
-                Some(data) => data.into(),
-                None => Error::other(format!("{method} failed")).because(refused.message),
-            }
-        }
+        CallError::Failed(refused) => refused.into_error(format!("{method} failed")),
         closed => exit_error(method, closed),
     }
 }

@@ -420,6 +420,14 @@ async fn write_loop(write: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver
 }
 
 impl RpcError {
+    /// The error that the other side has sent; one without our data says that `doing` has failed.
+    pub fn into_error(self, doing: impl Into<String>) -> Error {
+        match self.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
+            Some(data) => data.into(),
+            None => Error::other(doing).because(self.message),
+        }
+    }
+
     /// An error without data.
     pub fn plain(code: i64, message: impl Into<String>) -> Self {
         RpcError { code, message: message.into(), data: None }

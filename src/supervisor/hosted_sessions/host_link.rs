@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tether_base::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
+use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tether_wire::rpc::{CallError, RpcError, RpcPeer, RpcRequest, open_connection, serve_requests};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -152,12 +152,7 @@ impl HostLink {
                 }
                 Ok(result)
             }
-            Err(CallError::Failed(failed)) => {
-                match failed.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
-                    Some(data) => Err(data.into()),
-                    None => Err(Error::other(format!("{method} failed")).because(failed.message)),
-                }
-            }
+            Err(CallError::Failed(failed)) => Err(failed.into_error(format!("{method} failed"))),
             Err(closed) => {
                 let error = Error::other(format!("{method} was interrupted: the session's host has ended"));
                 Err(error.because(closed).hint("`tether debug status` shows what has become of it"))
