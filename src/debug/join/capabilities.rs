@@ -5,9 +5,8 @@ use serde_json::Value;
 use tether_dap::types::{DapCapabilities, ExceptionBreakpointsFilter};
 
 /// What is forwarded, where the adapter supports it.
-const FORWARDED: [&str; 12] = [
+const FORWARDED: [&str; 11] = [
     "supportsConditionalBreakpoints",
-    "supportsHitConditionalBreakpoints",
     "supportsLogPoints",
     "supportsFunctionBreakpoints",
     "supportsExceptionFilterOptions",
@@ -19,8 +18,14 @@ const FORWARDED: [&str; 12] = [
     "supportsDelayedStackTraceLoading",
     "supportsClipboardContext",
 ];
-/// What every joined editor can do: it ends the program only by these, and leaves by everything else.
-const OWN: [&str; 3] = ["supportsConfigurationDoneRequest", "supportsTerminateRequest", "supportTerminateDebuggee"];
+/// What every joined editor can do: it ends the program only by these, and leaves by everything else. Hits are counted here where the
+/// adapter does not count them.
+const OWN: [&str; 4] = [
+    "supportsConfigurationDoneRequest",
+    "supportsHitConditionalBreakpoints",
+    "supportsTerminateRequest",
+    "supportTerminateDebuggee",
+];
 
 /// For an editor that joins a session with this adapter. What is not supported is said, too: an editor may have been told
 /// otherwise before its session was known.
