@@ -158,6 +158,14 @@ fn is_attached_to_again(start: fn() -> Option<(Sandbox, Program)>, cut_for: Dura
     assert_eq!(again["stopReason"]["type"], "BREAKPOINT_HIT", "{again:#}");
     sandbox.json(&["debug", "stop"]);
     assert!(is_alive(program.pid()));
+    end(&sandbox, program);
+}
+
+/// Ends a program: the adapter that debugpy keeps beside it ends a moment later.
+fn end(sandbox: &Sandbox, program: Program) {
+    drop(program);
+    let is_own_adapter = |(_, line): &(u32, String)| line.contains("debugpy/adapter --for-server");
+    eventually("debugpy's adapter has ended", || (!sandbox.processes().iter().any(is_own_adapter)).then_some(()));
 }
 
 /// Cut for ever: the session says what was tried, and that it was given up.
@@ -176,6 +184,7 @@ fn is_given_up(start: fn() -> Option<(Sandbox, Program)>) {
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains("it could not be attached to again within 1m: "), "{message}");
     assert!(is_alive(program.pid()));
+    end(&sandbox, program);
 }
 
 /// A program that is killed has ended, and is not attached to again.
