@@ -65,21 +65,21 @@ time_t time(time_t *now) {
 
 pub struct Clock {
     file: File,
-    pub library: PathBuf,
+    pub shim: PathBuf,
 }
 
 impl Clock {
     /// Compiles the library, and has all `tether` of the sandbox load it.
     pub fn of(sandbox: &mut Sandbox) -> Clock {
-        let [source, library, offset] = ["clock.c", "clock.so", "clock"].map(|name| sandbox.home().join(name));
+        let [source, shim, offset] = ["clock.c", "clock.so", "clock"].map(|name| sandbox.home().join(name));
         std::fs::write(&source, LIBRARY).unwrap();
         let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).args([&shim, &source]).arg("-ldl");
         assert!(compiler.status().unwrap().success());
         let file = File::create_new(&offset).unwrap();
         file.write_all_at(&0_i64.to_ne_bytes(), 0).unwrap();
-        sandbox.more_variables.extend([("LD_PRELOAD", library.clone().into()), (VARIABLE, offset.into())]);
-        Clock { file, library }
+        sandbox.more_variables.extend([("LD_PRELOAD", shim.clone().into()), (VARIABLE, offset.into())]);
+        Clock { file, shim }
     }
 
     /// Sets how far it is off, in seconds.
@@ -91,7 +91,7 @@ impl Clock {
     /// Whether a process has loaded it.
     pub fn is_loaded(&self, pid: u32) -> bool {
         let maps = procfs::process::Process::new(pid as i32).and_then(|process| process.maps());
-        let is_library = |path: &MMapPath| matches!(path, MMapPath::Path(path) if *path == self.library);
-        maps.is_ok_and(|maps| maps.iter().any(|map| is_library(&map.pathname)))
+        let is_shim = |path: &MMapPath| matches!(path, MMapPath::Path(path) if *path == self.shim);
+        maps.is_ok_and(|maps| maps.iter().any(|map| is_shim(&map.pathname)))
     }
 }

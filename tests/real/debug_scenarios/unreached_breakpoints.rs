@@ -6,14 +6,14 @@ use crate::support::Sandbox;
 use crate::support::scenario_sandbox::found;
 
 /// Line 5 is not reached; line 3 is, three times.
-const PYTHON: &str = "\
+pub const PYTHON: &str = "\
 total = 0
 for i in range(3):
     total += i
 if total > 100:
     print(total)
 ";
-const JAVASCRIPT: &str = "\
+pub const JAVASCRIPT: &str = "\
 let total = 0;
 for (let i = 0; i < 3; i++) {
   total += i;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::debug_scenarios::unreached_breakpoints::{JAVASCRIPT, PYTHON};
 use crate::support::Sandbox;
 use crate::support::scenario_sandbox::found;
 
@@ -56,22 +57,6 @@ end
 if total > 100
   puts total
 end
-";
-const JAVASCRIPT: &str = "\
-let total = 0;
-for (let i = 0; i < 3; i++) {
-  total += i;
-}
-if (total > 100) {
-  console.log(total);
-}
-";
-const PYTHON: &str = "\
-total = 0
-for i in range(3):
-    total += i
-if total > 100:
-    print(total)
 ";
 
 /// A program, and what is known of the breakpoints in it.
