@@ -4,7 +4,9 @@
 //! Does not depend on how the current state was found.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::Bound;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -113,8 +115,11 @@ impl BaselineDiff {
         let hidden_write = written || self.differences.get(&rel).is_some_and(|file| file.hidden_write);
         let at = |stamp: FileStamp| stamp.modified_at_ms();
         let differs = match (before, after) {
+            (Some(before), Some(after)) if before == after && hidden_write && !can_hide_write(baseline, after) => {
+                time_of_write_put_back(baseline, &rel, now).map(|time| (FileChangeKind::Modified, time))
+            }
             (Some(before), Some(after)) if before == after => {
-                (hidden_write && can_hide_write(baseline, after)).then(|| (FileChangeKind::Modified, at(after)))
+                hidden_write.then(|| (FileChangeKind::Modified, at(after)))
             }
             (Some(_), Some(after)) => Some((FileChangeKind::Modified, at(after))),
             (None, Some(after)) => {
@@ -182,6 +187,15 @@ impl BaselineDiff {
 fn can_hide_write(baseline: &FileSnapshot, stamp: FileStamp) -> bool {
     let taken_at_ns = (baseline.taken_at_ms as i64).saturating_mul(1_000_000);
     stamp.mtime_ns >= taken_at_ns.saturating_sub(CLOCK_TICK_NS)
+}
+
+/// When a file was written after the baseline whose mtime was put back (`touch -r`), epoch ms: nothing puts back its change time.
+/// `None`: it was not.
+fn time_of_write_put_back(baseline: &FileSnapshot, rel: &[u8], current: CurrentTree<'_>) -> Option<u64> {
+    let about = fs::symlink_metadata(current.root.join(path_bytes::as_path(rel))).ok()?;
+    let changed_at_ns = about.ctime().saturating_mul(1_000_000_000).saturating_add(about.ctime_nsec());
+    let changed_at_ms = u64::try_from(changed_at_ns / 1_000_000).ok()?;
+    (changed_at_ms > baseline.taken_at_ms).then_some(changed_at_ms)
 }
 
 /// A file that is not in the baseline is new. If the baseline was taken under other rules, the mtime decides, as the

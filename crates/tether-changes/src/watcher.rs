@@ -14,8 +14,9 @@
 //! count, as the file's metadata is read after the merged event. `wait_for_fence` takes `&mut self`, so only one fence
 //! is in flight; later requests use the next one.
 //!
-//! Not detected: stores through a shared mapping after the file was closed, writes through a hard link from outside the
-//! workspace, and a folder that is mounted at two places of the workspace (only the last one has events).
+//! Not detected: a write of the same length whose mtime was put back while nobody watched, stores through a shared mapping
+//! after the file was closed, writes through a hard link from outside the workspace, and a folder that is mounted at two
+//! places of the workspace (only the last one has events).
 
 use std::collections::HashMap;
 use std::fs::{self, File};

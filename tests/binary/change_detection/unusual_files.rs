@@ -83,6 +83,24 @@ async fn every_kind_of_edit_counts_and_other_events_do_not() {
 }
 
 #[tokio::test]
+async fn a_write_whose_mtime_was_put_back_counts() {
+    let workspace = Workspace::with_folders(1);
+    let (name, other) = ("p0/m0/f0/s0.ts", "p0/m0/f0/s1.ts");
+    let before = SystemTime::now() - Duration::from_secs(3600);
+    set_modified(&workspace.path(name), before);
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
+    workspace.tick();
+    let length = fs::read(workspace.path(name)).unwrap().len();
+    // In place: the file keeps its inode.
+    fs::write(workspace.path(name), "y".repeat(length)).unwrap();
+    set_modified(&workspace.path(name), before);
+    fs::set_permissions(workspace.path(other), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(shown(&tracker.compare_with_baseline().await.unwrap()), [format!("M {name}")]);
+    baseline(&tracker).await;
+    assert_eq!(shown(&tracker.compare_with_baseline().await.unwrap()), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_future_mtime_counts_once() {
     let workspace = Workspace::with_folders(1);
     let both = Both::of(&workspace).await;
