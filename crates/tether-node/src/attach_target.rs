@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use globset::Glob;
+use tether_backend::request_failure::RequestFailure;
 use tether_base::error::{Error, Result};
 use tether_cdp::{TargetListEntry, discover_endpoint, list_targets};
 use tether_process::foreign_listener;
@@ -13,6 +14,9 @@ use super::launch_arguments::{NodeAttach, NodeAttachPlace, websocket_address};
 use super::process_inspector::find_process_inspector;
 use super::web_files::plain_url;
 
+/// What Chromium says of a command to a page that shows another document by now.
+const NAVIGATED: &str = "navigated or closed";
+const NO_PAGE: &str = "no page matches";
 /// How many pages an error names.
 const MAX_NAMED_PAGES: usize = 10;
 
@@ -47,9 +51,18 @@ pub(crate) async fn find_target(attach: &NodeAttach) -> Result<InspectorAddress>
     }
 }
 
+/// Whether a page could not be connected to since it has gone to another document meanwhile.
+pub(crate) fn has_navigated(target: &InspectorAddress, failure: &RequestFailure) -> bool {
+    matches!(target.host, IsolateHost::Document { .. }) && failure.0.contains(NAVIGATED)
+}
+
 /// Why a port cannot be attached to, with what to start instead.
 pub(crate) fn attach_error(attach: &NodeAttach, port: u16, cause: String) -> Error {
     let hint = match attach.page {
+        Some(_) if cause.contains(NAVIGATED) => {
+            "the page goes from one document to the next: attach once it has loaded"
+        }
+        Some(_) if cause.contains(NO_PAGE) => "`url` (or `urlFilter`) names one of them, with `*` for any text",
         Some(_) => "a browser that can be attached to is started with `--remote-debugging-port=0`, and prints its port",
         None => {
             "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
@@ -85,7 +98,7 @@ fn find_page<'a>(targets: &'a [TargetListEntry], filter: &str) -> std::result::R
     pages.iter().copied().find(is_meant).ok_or_else(|| {
         let urls: Vec<&str> = pages.iter().take(MAX_NAMED_PAGES).map(|page| page.url.as_str()).collect();
         let has = if urls.is_empty() { "the browser has no page".to_owned() } else { urls.join(", ") };
-        format!("no page matches `{filter}`; the pages are: {has}")
+        format!("{NO_PAGE} `{filter}`; the pages are: {has}")
     })
 }
 

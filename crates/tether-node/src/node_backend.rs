@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::attach_target::{attach_error, find_target};
+use super::attach_target::{attach_error, find_target, has_navigated};
 use super::connection::{self, InspectorAddress, process_name};
 use super::dap_requests::{capabilities, is_concurrent};
 use super::inspector_queue::{ConnectionEvents, IsolateEvent, IsolateEvents};
@@ -40,6 +40,9 @@ use super::{engine_events, frames, resume};
 
 /// How long a browser may take to list its pages.
 const PAGES_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How often a page is connected to that navigates meanwhile.
+const PAGE_ATTEMPTS: usize = 5;
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -103,13 +106,22 @@ impl DapBackend for NodeBackend {
 
     async fn attach(dap: &DapServer, fields: &Fields, _: &str) -> Result<StartedBackend<NodeBackend>> {
         let attach = NodeAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
-        let target = find_target(&attach).await?;
-        let failed = |failure: RequestFailure| attach_error(&attach, target.port, failure.0);
+        let mut target = find_target(&attach).await?;
         let (binding, port) = (random_name(), target.port);
+        let failed = |failure: RequestFailure| attach_error(&attach, port, failure.0);
         let hook = Some(announcing_script(&binding));
         let mut backend = NodeBackend::new(dap, &attach.settings, binding, hook);
         let process = run_blocking(move || tether_process::find_listening_program("127.0.0.1", port)).await;
-        let isolate = backend.connect(&target).await.map_err(failed)?;
+        let mut connected = backend.connect(&target).await;
+        for _ in 1..PAGE_ATTEMPTS {
+            match &connected {
+                Err(failure) if has_navigated(&target, failure) => {}
+                _ => break,
+            }
+            target = find_target(&attach).await?;
+            connected = backend.connect(&target).await;
+        }
+        let isolate = connected.map_err(failed)?;
         backend.attached = Some(AttachedProgram { process, port, isolate: Arc::clone(&isolate) });
         module_announcements::announce_modules(&backend.session, &isolate).await;
         connection::follow_console(&isolate).await.map_err(failed)?;
