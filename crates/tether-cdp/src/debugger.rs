@@ -96,6 +96,9 @@ command!(
 command!(
     /// What scripts have declared outside of all functions with `let`, `const` and `class`.
     GetGlobalLexicalNames, "Runtime.globalLexicalScopeNames", GlobalLexicalNames, {});
+command!(
+    /// Only where a function is about to return, and of the top frame.
+    SetReturnValue, "Debugger.setReturnValue", IgnoredAny, { new_value: CallArgument });
 command!(SetVariableValue, "Debugger.setVariableValue", IgnoredAny, {
     scope_number: usize,
     variable_name: String,

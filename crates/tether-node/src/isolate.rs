@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tether_base::sync::lock;
 use tether_cdp::debugger::PausedEvent;
+use tether_cdp::types::RemoteObject;
 use tether_cdp::{CdpCommand, CdpError, CdpSession};
 
 use super::inspector_queue::ConnectionEvents;
@@ -159,6 +160,16 @@ impl StepStart {
 }
 
 impl IsolateState {
+    /// The function of the top frame will return this.
+    pub(crate) fn set_return_value(&mut self, value: &RemoteObject) {
+        let Some(pause) = &self.pause else { return };
+        let mut event = pause.event.clone();
+        if let Some(top) = event.call_frames.first_mut() {
+            top.return_value = Some(value.clone());
+        }
+        self.pause = Some(Arc::new(IsolatePause { number: pause.number, event }));
+    }
+
     /// The engine has paused.
     pub(crate) fn enter_pause(&mut self, event: PausedEvent) -> Arc<IsolatePause> {
         self.last_pause = self.last_pause.saturating_add(1);

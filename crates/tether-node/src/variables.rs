@@ -3,7 +3,8 @@
 use futures_util::future::join_all;
 use tether_backend::Answer;
 use tether_cdp::debugger::{
-    CallArgument, CallFunction, GetProperties, GetPropertiesResult, PausedFrame, PropertyDescriptor, SetVariableValue,
+    CallArgument, CallFunction, GetProperties, GetPropertiesResult, PausedFrame, PropertyDescriptor, SetReturnValue,
+    SetVariableValue,
 };
 use tether_cdp::types::RemoteObject;
 use tether_dap::types::{DapVariable, SetVariableArguments, SetVariableResponse, VariablesArguments};
@@ -26,6 +27,8 @@ const MAX_PAGE: i64 = 10_000;
 /// The scopes whose variables are all written in the code.
 const SMALL_SCOPES: [&str; 5] = ["local", "block", "closure", "catch", "module"];
 
+/// How the value that a function is about to return is listed.
+const RETURN_VALUE: &str = "(return value)";
 const COUNT_KEYS: &str = "function(){return Reflect.ownKeys(this).length}";
 const PAGE_KEYS: &str = "function(start,count){const page=Object.create(null);\
     for(const key of Reflect.ownKeys(this).slice(start,start+count))\
@@ -79,7 +82,7 @@ pub(crate) async fn variables(session: &NodeSession, arguments: VariablesArgumen
 async fn frame_values(session: &NodeSession, frame: NodeFrame, scope: usize) -> Answer<Vec<DapVariable>> {
     let Some(mut at) = call_frame(session, frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
     add_previews(session, frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
-    let returned = at.return_value.map(|value| variable(session, frame.isolate, "(return value)".to_owned(), &value));
+    let returned = at.return_value.map(|value| variable(session, frame.isolate, RETURN_VALUE.to_owned(), &value));
     let this = at.this.filter(|this| this.kind != "undefined");
     let this = this.map(|value| variable(session, frame.isolate, "this".to_owned(), &value));
     Ok(returned.into_iter().chain(this).collect())
@@ -345,14 +348,22 @@ pub(crate) async fn set_variable(
     let value =
         evaluation::run_expression(session, &isolate, frame.as_ref(), &arguments.value, SideEffects::Allow).await?;
     let value = match (&container.kind, frame) {
+        (ContainerKind::Scope { .. }, Some(_)) if arguments.name == RETURN_VALUE => {
+            isolate.call(&SetReturnValue { new_value: CallArgument::from_object(&value) }).await?;
+            isolate.with_state(|state| state.set_return_value(&value));
+            value
+        }
         (ContainerKind::Scope { scope, .. }, Some(frame)) => {
             let set = SetVariableValue {
                 scope_number: *scope,
-                variable_name: arguments.name,
+                variable_name: arguments.name.clone(),
                 new_value: CallArgument::from_object(&value),
                 call_frame_id: frame.call_frame_id,
             };
             isolate.call(&set).await?;
+            // The object of the scope is a copy, which is shown until the next stop.
+            let arguments = vec![CallArgument::from_value(arguments.name), CallArgument::from_object(&value)];
+            call_function(session, &container, WRITE_PROPERTY, arguments).await?;
             value
         }
         (ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) | ContainerKind::Scope { .. }, _) => {

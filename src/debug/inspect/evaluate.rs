@@ -74,6 +74,11 @@ pub async fn set_variable(
 ) -> Result<(ScopedId, EvaluateResponse)> {
     let shown = clip_chars(name, MAX_NAMED_CHARS);
     let (at, is_reference) = find_variable(session, name, parent).await?;
+    let before = if parent.reference.is_none() {
+        read_set_value(session, name, at, is_reference).await.ok().flatten()
+    } else {
+        None
+    };
     // An adapter may exit at a request that it does not support (rdbg).
     let able = session.shared.target(at.target).capabilities();
     let (name_sent, value_sent) = (name.to_owned(), value.to_owned());
@@ -106,6 +111,15 @@ pub async fn set_variable(
         let read = read_set_value(session, name, at, is_reference).await.ok().flatten();
         return Ok(read.unwrap_or_else(|| (at.with_id(0), EvaluateResponse { result, ..Default::default() })));
     };
+    // Not by a list of variables, which some adapters keep until the next stop (js-debug, Delve).
+    if let Some((_, before)) = before.filter(|(_, before)| before.result != result)
+        && let Ok((_, now)) = evaluate(session, name, parent.frame, "watch").await
+        && now.result == before.result
+    {
+        let [set, now] = [&result, &now.result].map(|value| clip_chars(value, MAX_NAMED_CHARS));
+        let cause = format!("the adapter has answered `{set}`, and it is still `{now}`");
+        return Err(Error::other(format!("cannot set `{shown}`")).because(cause));
+    }
     let variables_reference = answer.variables_reference.unwrap_or_default();
     let value = EvaluateResponse { result, kind: answer.kind, variables_reference, ..EvaluateResponse::default() };
     Ok((at.with_id(variables_reference), value))

@@ -472,3 +472,27 @@ async fn a_refused_pause_is_requested_again_while_the_program_runs() {
     let (paused, ()) = tokio::join!(inspect::pause_thread(&scene.session, None), answering);
     assert!(paused.unwrap_err().to_string().contains("cannot pause the program"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_variable_that_keeps_its_value_was_not_set() {
+    let mut scene = Scene::open().await;
+    let mut adapter = scene.adapter().await;
+    adapter.requested("initialize").await.respond(&json!({"supportsSetExpression": true}));
+    adapter.requested("launch").await.respond(&EmptyResponse {});
+    adapter.stops(1, "step", "").await;
+    scene.session.wait_for_stop(LONG).await;
+    let parent = VariableParent { reference: None, frame: Some(ScopedId { target: 0, id: 5 }) };
+    for now in ["7", "8"] {
+        let answered = async {
+            adapter.requested("scopes").await.respond(&json!({"scopes": []}));
+            adapter.requested("evaluate").await.respond(&json!({"result": "7", "variablesReference": 0}));
+            adapter.requested("setExpression").await.respond(&json!({"value": "8"}));
+            adapter.requested("evaluate").await.respond(&json!({"result": now, "variablesReference": 0}));
+        };
+        let (set, ()) = tokio::join!(inspect::set_variable(&scene.session, "x", "8", &parent), answered);
+        match set {
+            Ok((_, set)) => assert_eq!((set.result.as_str(), now), ("8", "8")),
+            Err(error) => assert!(now == "7" && error.to_string().contains("it is still `7`"), "{error}"),
+        }
+    }
+}
