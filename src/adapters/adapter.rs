@@ -67,6 +67,8 @@ pub struct Quirks {
     pub ends_launched_program: bool,
     /// A resume is of one thread: the others that have stopped by themselves stay stopped (java).
     pub resumes_one_thread: bool,
+    /// It finds the line of a breakpoint by the anchor that is sent with it, in each version of a file that is loaded (node).
+    pub finds_lines_by_anchor: bool,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
     /// It reports the signal that has ended a program as its exit code (lldb-dap, CodeLLDB), or as 0 (gdb).
@@ -158,6 +160,7 @@ impl Quirks {
         ends_children: false,
         ends_launched_program: false,
         resumes_one_thread: false,
+        finds_lines_by_anchor: false,
         condition_reports: &[],
         condition_stop: None,
         signals_as_codes: false,

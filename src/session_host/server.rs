@@ -92,6 +92,7 @@ async fn serve_until_end(place: &HostPlace<'_>) -> Result<()> {
     drivers.spawn(driver);
     let state = Arc::new(HostState::new(sessions.clone(), tasks));
     sessions.reach_other_processes(Arc::new(OtherProcesses(Arc::downgrade(&state))));
+    drivers.spawn(sessions.clone().follow_edited_files());
     let following = Arc::clone(&state);
     drivers.spawn(async move { following.follow_session().await });
     let reason = accept_until_end(&state, &listener, place.workspace).await?;

@@ -10,6 +10,7 @@
 //! | [`file_owner`] | whether a file belongs to our user |
 //! | [`path_lookup`] | finds programs on PATH |
 //! | [`xdg`] | the folders of the user for state, configuration, data and caches |
+//! | [`line_anchor`] | finds a line's code again in another text of its file |
 //! | [`ring`] | bounded rings that readers follow with a cursor |
 //! | [`clock`], [`sync`] | the wall clock; locking of mutexes, sets of tasks |
 
@@ -22,6 +23,7 @@ pub mod display_text;
 pub mod error;
 pub mod file_lock;
 pub mod file_owner;
+pub mod line_anchor;
 pub mod path_lookup;
 pub mod ring;
 pub mod secret_values;

@@ -15,10 +15,8 @@ use super::types::{CdpCommand, EvaluateResult, RemoteObject, StackTrace, command
 command!(
     /// In the scripts with that URL, or whose URL matches, now and later.
     SetBreakpointByUrl, "Debugger.setBreakpointByUrl", SetBreakpointByUrlResult, {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        url: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        url_regex: Option<String>,
+        /// As JavaScript has it.
+        url_regex: String,
         line_number: i64,
         column_number: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,6 +262,13 @@ received! {
         url: String,
         #[serde(default, rename = "sourceMapURL")]
         source_map_url: String,
+        #[serde(default)]
+        start_line: i64,
+        #[serde(default)]
+        start_column: i64,
+        /// In UTF-16 code units.
+        #[serde(default)]
+        length: i64,
     }
 
     /// `Debugger.paused`

@@ -33,6 +33,7 @@ mod watch_setup;
 mod watcher;
 mod workspace_problem;
 mod workspace_size;
+mod written_files;
 
 pub use change_report::{ChangeReport, CheckMethod, FileChange, FileChangeKind, MAX_LISTED_CHANGES, PathExplanation};
 pub use file_snapshot::FileSnapshot;
@@ -44,3 +45,4 @@ pub use tracker_options::{ChangeCriterion, TrackerOptions};
 pub use watcher::remove_left_fences;
 pub use workspace_problem::WorkspaceProblem;
 pub use workspace_size::{WorkspaceSize, measure_workspace};
+pub use written_files::WrittenFiles;

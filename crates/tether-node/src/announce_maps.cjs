@@ -1,15 +1,20 @@
 // Announces code with a source map before it is compiled, where the engine does not pause by itself: CommonJS modules, and
-// what `vm.compileFunction` compiles. `report`: the name of the debugger's function. Returns what undoes it.
+// what `vm.compileFunction` compiles; and each module that is loaded again. `report`: the name of the debugger's function.
+// Returns what undoes it.
 function announceMaps(require, report) {
     "use strict";
     const { Module, syncBuiltinESMExports } = require("node:module");
     const vm = require("node:vm");
     const fs = require("node:fs");
 
+    const loaded = new Set();
     function announceMap(file, text) {
         const at = text.lastIndexOf("\n//# sourceMappingURL=");
-        if (at < 0 || typeof globalThis[report] !== "function") return;
-        const [map] = text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
+        if (typeof globalThis[report] !== "function") return;
+        const isLoadedAgain = loaded.has(file);
+        loaded.add(file);
+        if (at < 0 && !isLoadedAgain) return;
+        const [map] = at < 0 ? [""] : text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
         globalThis[report](JSON.stringify({ script: { file, map } }));
         debugger;
     }

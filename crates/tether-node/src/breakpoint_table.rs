@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tether_backend::hit_condition::HitCondition;
+use tether_base::line_anchor::LineAnchor;
 use tether_dap::types::{DapBreakpoint, DapSource};
 
 use super::scripts::LoadedScript;
@@ -32,12 +33,13 @@ pub(crate) struct ForgottenBreakpoints {
 /// Where a breakpoint stops. Lines and columns are 0-based.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeBreakpointPlace {
-    /// `path` is as the client has it, `file` without links.
+    /// `path` is as the client has it, `file` without links; `anchor` finds the line in another version of the file.
     Line {
         path: PathBuf,
         file: PathBuf,
         line: i64,
         column: Option<i64>,
+        anchor: Option<LineAnchor>,
     },
     Function(String),
     /// The first line of the program.
@@ -72,25 +74,29 @@ pub(crate) struct NodeBreakpoint {
 pub(crate) struct BoundBreakpoint {
     pub isolate: i64,
     pub engine_id: String,
-    /// The script, if it is in one, instead of a URL.
-    pub script: Option<String>,
-    /// It was removed from the engine, since its script has a map of its own path: only a stop on the right line of the
+    pub at: BoundAt,
+}
+
+/// By what the engine finds the place of a breakpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BoundAt {
+    /// A function object.
+    Function,
+    /// The URL of the file, and this line: every script of that URL, which may be another version of the file, or compiled.
+    Url { line: i64 },
+    /// As `Url`, and removed from the engine, since its script has a map of its own path: only a stop on the right line of the
     /// source is one.
-    pub is_retired: bool,
-    /// It is by the URL of this script, at the place that was made of the wanted line.
-    pub made_in: Option<PathBuf>,
+    RetiredUrl,
+    /// The URL of this script, at the place that was made of the wanted line.
+    MadeIn(PathBuf),
+    /// A place in this script.
+    Script(String),
 }
 
 impl BoundBreakpoint {
-    /// A breakpoint of the engine that is in no script in particular.
-    pub(crate) fn new(isolate: i64, engine_id: String) -> BoundBreakpoint {
-        BoundBreakpoint { isolate, engine_id, script: None, is_retired: false, made_in: None }
-    }
-
-    /// Whether the engine has it where the client wants it, by no source map: in the function, or at the line of the URL, which
-    /// may be of compiled text.
-    pub(crate) fn is_unmapped(&self) -> bool {
-        self.script.is_none() && self.made_in.is_none() && !self.is_retired
+    /// Whether it stays when the scripts of its isolate are gone.
+    fn outlives_scripts(&self) -> bool {
+        !matches!(self.at, BoundAt::Script(_) | BoundAt::RetiredUrl)
     }
 }
 
@@ -99,6 +105,14 @@ impl NodeBreakpointTable {
     pub(crate) fn next_id(&mut self) -> i64 {
         self.last_id = self.last_id.saturating_add(1);
         self.last_id
+    }
+
+    /// Changes what is wanted of a breakpoint, see [`WantedBreakpoint::has_moved_to`]. Returns whether it is on another line.
+    pub(crate) fn change_wanted(&mut self, id: i64, wanted: WantedBreakpoint) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let has_moved = entry.wanted.place.line() != wanted.place.line();
+        entry.wanted = wanted;
+        has_moved
     }
 
     /// Adds a breakpoint that is not bound yet; returns its id.
@@ -128,9 +142,9 @@ impl NodeBreakpointTable {
         for entry in self.entries.values_mut() {
             let is_here = |bound: &&BoundBreakpoint| bound.isolate == isolate;
             let is_bound = entry.bound.iter().any(|bound| is_here(&bound));
-            let is_retired = entry.bound.iter().filter(is_here).any(|bound| bound.is_retired);
+            let is_retired = entry.bound.iter().filter(is_here).any(|bound| bound.at == BoundAt::RetiredUrl);
             let is_elsewhere = entry.bound.iter().any(|bound| !is_here(&bound));
-            entry.bound.retain(|bound| bound.isolate != isolate || (bound.script.is_none() && !bound.is_retired));
+            entry.bound.retain(|bound| bound.isolate != isolate || bound.outlives_scripts());
             if let Some(before) = entry.place.filter(|_| is_bound && !is_elsewhere) {
                 (entry.place, entry.message) = (None, Some(NOT_LOADED.to_owned()));
                 forgotten.unbound.push((entry.id, before));
@@ -147,6 +161,39 @@ impl NodeBreakpointTable {
         for entry in self.entries.values_mut() {
             entry.bound.retain(|bound| bound.isolate != isolate);
         }
+    }
+}
+
+impl NodeBreakpointPlace {
+    /// The wanted line: 0-based.
+    pub(crate) fn line(&self) -> Option<i64> {
+        match self {
+            NodeBreakpointPlace::Line { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
+    /// The wanted column: 0-based.
+    pub(crate) fn column(&self) -> Option<i64> {
+        match self {
+            NodeBreakpointPlace::Line { column, .. } => *column,
+            _ => None,
+        }
+    }
+}
+
+impl WantedBreakpoint {
+    /// Whether the other is the same on another line, to which its code has moved.
+    pub(crate) fn has_moved_to(&self, other: &WantedBreakpoint) -> bool {
+        let line = |place: &NodeBreakpointPlace| match place {
+            NodeBreakpointPlace::Line { path, column, anchor: Some(anchor), .. } => {
+                Some((path.clone(), *column, anchor.text().to_owned()))
+            }
+            _ => None,
+        };
+        let conditions = |it: &WantedBreakpoint| (it.condition.clone(), it.hits, it.log_message.clone());
+        line(&self.place).is_some_and(|own| line(&other.place).as_ref() == Some(&own))
+            && conditions(self) == conditions(other)
     }
 }
 
@@ -186,16 +233,50 @@ impl NodeBreakpoint {
         }
     }
 
-    /// Whether it is on that line of its source: 0-based.
-    pub(crate) fn is_on_line(&self, at: i64) -> bool {
-        matches!(self.wanted.place, NodeBreakpointPlace::Line { line, .. } if line == at)
+    /// The line in a script's version of its file, or of the source that the script was made of: 0-based.
+    pub(crate) fn line_in(&self, script: &LoadedScript) -> Option<i64> {
+        match self.wanted.place {
+            NodeBreakpointPlace::Line { line, .. } => Some(script.placements.line_of(self.id, line)),
+            _ => None,
+        }
+    }
+
+    /// Whether a stop of the engine is one of the breakpoint: `script` is what runs there, `original` the line of its source,
+    /// where it has a map.
+    pub(crate) fn is_stop(&self, bound: &BoundBreakpoint, script: &LoadedScript, original: Option<i64>) -> bool {
+        match bound.at {
+            BoundAt::RetiredUrl => original.is_some() && original == self.line_in(script),
+            BoundAt::Url { line } => self.line_in(script).is_none_or(|placed| placed == line),
+            BoundAt::Function | BoundAt::MadeIn(_) | BoundAt::Script(_) => true,
+        }
+    }
+
+    /// Whether the engine has it where the client wants it, by no source map.
+    pub(crate) fn is_where_wanted(&self, bound: &BoundBreakpoint) -> bool {
+        match bound.at {
+            BoundAt::Function => true,
+            BoundAt::Url { line } => self.wanted.place.line().is_none_or(|wanted| wanted == line),
+            BoundAt::RetiredUrl | BoundAt::MadeIn(_) | BoundAt::Script(_) => false,
+        }
+    }
+
+    /// Takes out what is bound on lines that are not wanted any more.
+    pub(crate) fn take_former_lines(&mut self, isolate: i64) -> Vec<BoundBreakpoint> {
+        let wanted = self.wanted.place.line();
+        let is_former = |bound: &BoundBreakpoint| {
+            let line = if let BoundAt::Url { line } = bound.at { Some(line) } else { None };
+            bound.isolate == isolate && line.is_some() && wanted.is_some() && line != wanted
+        };
+        self.bound.extract_if(.., |bound| is_former(bound)).collect()
     }
 
     /// Whether it is bound in a script of an isolate.
     pub(crate) fn is_in_script(&self, isolate: i64, script: &LoadedScript) -> bool {
-        let is_in = |bound: &BoundBreakpoint| {
-            bound.script.as_ref() == Some(&script.id) || (bound.made_in.is_some() && bound.made_in == script.path)
+        let is_in = |at: &BoundAt| match at {
+            BoundAt::Script(id) => *id == script.id,
+            BoundAt::MadeIn(path) => Some(path) == script.path.as_ref(),
+            BoundAt::Function | BoundAt::Url { .. } | BoundAt::RetiredUrl => false,
         };
-        self.bound.iter().any(|bound| bound.isolate == isolate && is_in(bound))
+        self.bound.iter().any(|bound| bound.isolate == isolate && is_in(&bound.at))
     }
 }

@@ -5,6 +5,7 @@
 //! setBreakpoints ─▶ table ─▶ by the URL of the file ────────────────────────────▶ `breakpointResolved` ─▶ verified
 //!   CommonJS: a script with a map is about to be compiled, and waits ─▶ by its URL ─▶ 〃
 //!   modules, pages: a script with a map is parsed, and waits ─▶ in that script ────────────────────────▶ verified
+//!   a script is another version of the file ─▶ in that script, where the line's code is ───────────────▶ verified
 //! ```
 
 use std::path::Path;
@@ -15,20 +16,24 @@ use std::time::Duration;
 
 use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
+use tether_base::bounded_file::{self, Links};
+use tether_base::line_anchor::{LineAnchor, SourceLines};
 use tether_cdp::debugger::{
-    BreakpointResolved, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl, SetCallBreakpoint,
-    SetScriptBreakpoint,
+    BreakpointResolved, EvaluateInGlobalScope, GetScriptSource, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl,
+    SetCallBreakpoint, SetScriptBreakpoint,
 };
 use tether_dap::types::{BreakpointEvent, ConditionFailure, DapBreakpoint, OutputEvent};
 use tokio::time::timeout;
 
 use super::breakpoint_code::engine_condition;
 use super::breakpoint_table::{
-    BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
+    BoundAt, BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint,
 };
 use super::evaluation::{self, SideEffects};
+use super::file_urls::file_url_pattern;
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
+use super::line_placement::find_placed_line;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::ScriptMap;
@@ -37,12 +42,18 @@ use super::source_maps::ScriptMap;
 const PROMPT_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long an isolate may take to compile a condition.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Of longer scripts, in UTF-16 code units, the text is not compared with the line that a breakpoint was set on.
+const MAX_COMPARED: u32 = 8 << 20;
+/// In so many versions of a file, the latest, a breakpoint is placed by its code.
+const MAX_VERSIONS: usize = 16;
 const NO_CODE: &str = "there is no code at or below this line";
 
 /// What changes of the breakpoints, in each isolate.
 struct BreakpointChange {
     removed: Vec<NodeBreakpoint>,
     added: Vec<i64>,
+    /// Those that are wanted on another line, to which their code has moved.
+    moved: Vec<i64>,
     /// The client has its answer: what is bound from now on is reported.
     is_answered: AtomicBool,
 }
@@ -65,30 +76,39 @@ pub(crate) async fn replace_breakpoints(
         old.retain(|entry| is_replaced(&entry.wanted.place));
         old
     });
-    let mut ids = Vec::new();
-    let mut added = Vec::new();
-    for one in wanted {
-        ids.push(match one {
-            Ok(one) => match old.iter().position(|entry| entry.wanted == one) {
-                Some(kept) => Ok(old.swap_remove(kept).id),
-                None => {
-                    let refused = find_syntax_error(session, &one).await;
-                    match refused {
-                        Some(refused) => Err(refused),
-                        None => {
-                            let id = session.with_breakpoints(|breakpoints| breakpoints.add(one));
-                            added.push(id);
-                            Ok(id)
-                        }
+    let kept: Vec<Option<i64>> = wanted.iter().map(|one| take_same(&mut old, |it| one.as_ref() == Ok(it))).collect();
+    let (mut ids, mut added, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+    for (one, kept) in wanted.into_iter().zip(kept) {
+        ids.push(match (one, kept) {
+            (Err(refused), _) => Err(refused),
+            (Ok(_), Some(id)) => Ok(id),
+            (Ok(one), None) => match take_same(&mut old, |it| it.has_moved_to(&one)) {
+                Some(id) => {
+                    if session.with_breakpoints(|breakpoints| breakpoints.change_wanted(id, one)) {
+                        moved.push(id);
                     }
+                    Ok(id)
                 }
+                None => match find_syntax_error(session, &one).await {
+                    Some(refused) => Err(refused),
+                    None => {
+                        let id = session.with_breakpoints(|breakpoints| breakpoints.add(one));
+                        added.push(id);
+                        Ok(id)
+                    }
+                },
             },
-            Err(refused) => Err(refused),
         });
     }
     session.with_breakpoints(|breakpoints| old.iter().for_each(|entry| drop(breakpoints.entries.remove(&entry.id))));
-    apply_change(session, BreakpointChange { removed: old, added, is_answered: AtomicBool::new(false) }).await;
+    apply_change(session, BreakpointChange { removed: old, added, moved, is_answered: AtomicBool::new(false) }).await;
     Ok(ids.into_iter().map(|id| report_breakpoint(session, id)).collect())
+}
+
+/// The id of a breakpoint that stays; it is taken out.
+fn take_same(old: &mut Vec<NodeBreakpoint>, is_same: impl Fn(&WantedBreakpoint) -> bool) -> Option<i64> {
+    let index = old.iter().position(|entry| is_same(&entry.wanted))?;
+    Some(old.swap_remove(index).id)
 }
 
 /// Has all isolates take up a change, within [`LANES_TIMEOUT`]; one that answers later reports what it has bound.
@@ -123,11 +143,23 @@ async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &Bre
     for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
         remove_bound(isolate, bound).await;
     }
-    for id in &change.added {
+    for id in change.moved.iter().chain(&change.added) {
         bind(session, isolate, *id).await;
+        remove_from_former_lines(session, isolate, *id).await;
         if change.is_answered.load(Ordering::Acquire) {
             report_change(session, *id, None).await;
         }
+    }
+}
+
+/// After it is bound on its line: the program runs meanwhile. In the versions of its file that the former line is right for, it
+/// is bound in these scripts by now.
+async fn remove_from_former_lines(session: &NodeSession, isolate: &Isolate, id: i64) {
+    let former = session.with_breakpoints(|breakpoints| {
+        breakpoints.entries.get_mut(&id).map(|entry| entry.take_former_lines(isolate.id)).unwrap_or_default()
+    });
+    for bound in former {
+        remove_bound(isolate, &bound).await;
     }
 }
 
@@ -192,13 +224,16 @@ pub(crate) async fn forget_scripts(session: &NodeSession, isolate: &Isolate) {
 async fn bind(session: &NodeSession, isolate: &Isolate, id: i64) {
     let entry = session.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
     let Some(entry) = entry else { return };
-    let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && bound.is_unmapped());
+    let is_bound = entry.bound.iter().any(|bound| bound.isolate == isolate.id && entry.is_where_wanted(bound));
     match &entry.wanted.place {
-        NodeBreakpointPlace::Line { path, file, line, column } => {
+        NodeBreakpointPlace::Line { path, file, line, column, .. } => {
             let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.has_source(file));
             let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
             for script in scripts.iter().filter(|script| !entry.is_in_script(isolate.id, script)) {
                 bind_in_script(session, isolate, &entry, script).await;
+            }
+            for version in isolate.with_state(|state| state.scripts.latest_versions(file, MAX_VERSIONS)) {
+                bind_in_version(session, isolate, std::slice::from_ref(&entry), &version).await;
             }
             if !is_bound && !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
                 bind_by_url(session, isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
@@ -219,21 +254,101 @@ fn condition_of(session: &NodeSession, entry: &NodeBreakpoint) -> Option<String>
 /// made of them.
 pub(crate) async fn bind_ahead(session: &NodeSession, isolate: &Isolate, script: &Path, map: &ScriptMap) {
     for entry in breakpoints_in_sources(session, map) {
-        let NodeBreakpointPlace::Line { file, line, column, .. } = &entry.wanted.place else { continue };
+        let NodeBreakpointPlace::Line { file, line, column, anchor, .. } = &entry.wanted.place else { continue };
         if file == script {
             retire_url(session, isolate, &entry).await;
         }
-        let (Some((line_number, column_number)), Ok(url)) =
-            (map.generated_place(file, *line, column.unwrap_or(0)), url::Url::from_file_path(script))
-        else {
-            continue;
-        };
-        let condition = condition_of(session, &entry);
-        let set = SetBreakpointByUrl { url: Some(url.into()), url_regex: None, line_number, column_number, condition };
+        let line = line_in_source(map, file, *line, anchor.as_ref());
+        let place = map.generated_place(file, line, column.unwrap_or(0));
+        let Some((line_number, column_number)) = place else { continue };
+        let (url_regex, condition) = (file_url_pattern(&[script]), condition_of(session, &entry));
+        let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };
         if let Ok(result) = isolate.call(&set).await {
-            let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-            let bound = BoundBreakpoint { made_in: Some(script.to_owned()), ..own };
+            let at = BoundAt::MadeIn(script.to_owned());
+            let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, at };
             record_bound(session, isolate, entry.id, bound, (None, NOT_LOADED)).await;
+        }
+    }
+}
+
+/// The line of a file's breakpoint in the text that a script was made of.
+fn line_in_source(map: &ScriptMap, file: &Path, line: i64, anchor: Option<&LineAnchor>) -> i64 {
+    let Some((anchor, source)) = anchor.and_then(|anchor| Some((anchor, map.source_lines(file)?))) else { return line };
+    find_placed_line(anchor, &source, line)
+}
+
+/// Binds the breakpoints of a script's file in a version of it whose lines are not those of the wanted one.
+pub(crate) async fn bind_in_new_version(session: &NodeSession, isolate: &Isolate, script: &LoadedScript) {
+    let Some(path) = script.path.as_deref() else { return };
+    let is_of_it = |entry: &&NodeBreakpoint| entry.file() == Some(path);
+    let entries: Vec<NodeBreakpoint> =
+        session.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_of_it).cloned().collect());
+    bind_in_version(session, isolate, &entries, script).await;
+    for entry in entries {
+        report_change(session, entry.id, entry.place).await;
+    }
+}
+
+/// A file without a map is about to be loaded again; the isolate waits for us. Binds its breakpoints by its URL, at the lines
+/// where their code is in its text now.
+pub(crate) async fn bind_version_ahead(session: &NodeSession, isolate: &Isolate, path: &Path) {
+    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let entries: Vec<NodeBreakpoint> = session.with_breakpoints(|breakpoints| {
+        breakpoints.entries.values().filter(|entry| entry.file() == Some(&file)).cloned().collect()
+    });
+    if entries.is_empty() {
+        return;
+    }
+    let read =
+        tokio::task::spawn_blocking(move || bounded_file::read_file(&file, MAX_COMPARED.into(), Links::Follow)).await;
+    // The program itself reports that.
+    let Ok(Ok(text)) = read else { return };
+    let placed = place_entries(&entries, &String::from_utf8_lossy(&text));
+    for (entry, line) in placed {
+        let is_bound = |bound: &BoundBreakpoint| bound.isolate == isolate.id && bound.at == BoundAt::Url { line };
+        if !entry.bound.iter().any(is_bound) {
+            let column = entry.wanted.place.column().unwrap_or(0);
+            bind_by_url(session, isolate, entry, [path, path], (line, column)).await;
+        }
+    }
+}
+
+/// Where the lines of breakpoints are in a text of their file; of those alone that can be found in it.
+fn place_entries<'a>(entries: &'a [NodeBreakpoint], text: &str) -> Vec<(&'a NodeBreakpoint, i64)> {
+    let source = SourceLines::of(text);
+    let place = |entry: &'a NodeBreakpoint| match &entry.wanted.place {
+        NodeBreakpointPlace::Line { line, anchor: Some(anchor), .. } => {
+            Some((entry, find_placed_line(anchor, &source, *line)))
+        }
+        _ => None,
+    };
+    entries.iter().filter_map(place).collect()
+}
+
+/// `entries` are of the script's file.
+async fn bind_in_version(session: &NodeSession, isolate: &Isolate, entries: &[NodeBreakpoint], script: &LoadedScript) {
+    if entries.is_empty() || !script.is_whole_file || script.length > MAX_COMPARED.into() || script.is_own_source() {
+        return;
+    }
+    // Fails when it is gone.
+    let Ok(text) = isolate.call(&GetScriptSource { script_id: script.id.clone() }).await else { return };
+    for (entry, placed) in place_entries(entries, &text.script_source) {
+        let wanted = entry.wanted.place.line().unwrap_or(placed);
+        script.placements.record(entry.id, wanted, placed);
+        if placed == wanted || entry.is_in_script(isolate.id, script) {
+            continue;
+        }
+        let column_number = entry.wanted.place.column().unwrap_or(0);
+        let location = ScriptLocation { script_id: script.id.clone(), line_number: placed, column_number };
+        let set = SetScriptBreakpoint { location, condition: condition_of(session, entry) };
+        match isolate.call(&set).await {
+            Ok(result) => {
+                let at = (result.actual_location.line_number, result.actual_location.column_number);
+                let (engine_id, bound_at) = (result.breakpoint_id, BoundAt::Script(script.id.clone()));
+                let bound = BoundBreakpoint { isolate: isolate.id, engine_id, at: bound_at };
+                record_bound(session, isolate, entry.id, bound, (Some(at), NO_CODE)).await;
+            }
+            Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
         }
     }
 }
@@ -252,17 +367,20 @@ async fn bind_by_url(
     (line_number, column_number): (i64, i64),
 ) {
     let file = names[1];
-    let url = if isolate.is_web() { None } else { url::Url::from_file_path(file).ok().map(String::from) };
-    let url_regex = isolate.is_web().then(|| session.maps.url_pattern(&names));
+    let url_regex = if isolate.is_web() { session.maps.url_pattern(&names) } else { file_url_pattern(&names) };
     let condition = condition_of(session, entry);
-    let set = SetBreakpointByUrl { url, url_regex, line_number, column_number, condition };
+    let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };
     let result = match isolate.call(&set).await {
         Ok(result) => result,
         Err(error) => return refuse(session, entry.id, RequestFailure::from(error).0),
     };
     let is_loaded = !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
-    let place = result.locations.first().map(|at| (at.line_number, at.column_number));
-    let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+    let at = BoundAt::Url { line: line_number };
+    let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, at };
+    let is_in_place = |at: &&ScriptLocation| {
+        session.script(isolate.id, &at.script_id).is_none_or(|script| entry.is_stop(&bound, &script, None))
+    };
+    let place = result.locations.iter().find(is_in_place).map(|at| (at.line_number, at.column_number));
     let message = if is_loaded { NO_CODE } else { NOT_LOADED };
     record_bound(session, isolate, entry.id, bound, (place, message)).await;
 }
@@ -285,10 +403,13 @@ pub(crate) async fn bind_mapped(session: &NodeSession, isolate: &Isolate, script
 }
 
 async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint, script: &LoadedScript) {
-    let (NodeBreakpointPlace::Line { file, line, column, .. }, Some(map)) = (&entry.wanted.place, script.map()) else {
+    let (NodeBreakpointPlace::Line { file, line, column, anchor, .. }, Some(map)) = (&entry.wanted.place, script.map())
+    else {
         return;
     };
-    let Some((line_number, column_number)) = map.generated_place(file, *line, column.unwrap_or(0)) else {
+    let placed = line_in_source(map, file, *line, anchor.as_ref());
+    script.placements.record(entry.id, *line, placed);
+    let Some((line_number, column_number)) = map.generated_place(file, placed, column.unwrap_or(0)) else {
         return refuse(session, entry.id, NO_CODE.to_owned());
     };
     let location = ScriptLocation { script_id: script.id.clone(), line_number, column_number };
@@ -297,9 +418,9 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
         Ok(result) => {
             let at = &result.actual_location;
             let original = map.original_place(at.line_number, at.column_number);
-            let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
-            let own = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
-            let bound = BoundBreakpoint { script: Some(script.id.clone()), ..own };
+            let place = original.filter(|it| it.path == *file).map_or((placed, 0), |it| (it.line, it.column));
+            let at = BoundAt::Script(script.id.clone());
+            let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, at };
             record_bound(session, isolate, entry.id, bound, (Some(place), NO_CODE)).await;
         }
         Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
@@ -322,7 +443,8 @@ async fn bind_function(session: &NodeSession, isolate: &Isolate, entry: &NodeBre
     };
     match isolate.call(&SetCallBreakpoint { object_id, condition: condition_of(session, entry) }).await {
         Ok(result) => {
-            let bound = BoundBreakpoint::new(isolate.id, result.breakpoint_id);
+            let engine_id = result.breakpoint_id;
+            let bound = BoundBreakpoint { isolate: isolate.id, engine_id, at: BoundAt::Function };
             record_bound(session, isolate, entry.id, bound, (Some((0, 0)), NO_CODE)).await;
         }
         Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
@@ -373,11 +495,13 @@ async fn record_bound(
 
 /// The program may have reached it already: it stays known.
 async fn retire_url(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakpoint) {
-    let is_meant = |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.is_unmapped();
+    let is_meant = |bound: &&mut BoundBreakpoint| {
+        bound.isolate == isolate.id && matches!(bound.at, BoundAt::Function | BoundAt::Url { .. })
+    };
     let retired: Vec<BoundBreakpoint> = session.with_breakpoints(|breakpoints| {
         let bound = breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();
         let retire = |bound: &mut BoundBreakpoint| {
-            bound.is_retired = true;
+            bound.at = BoundAt::RetiredUrl;
             bound.clone()
         };
         bound.filter(is_meant).map(retire).collect()
@@ -391,15 +515,17 @@ async fn retire_url(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakp
 pub(crate) async fn handle_resolved(session: &NodeSession, isolate: &Isolate, resolved: &BreakpointResolved) {
     let at = &resolved.location;
     let script = session.script(isolate.id, &at.script_id);
-    let original = script.and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
+    let original = script.as_ref().and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
     let found = session.with_breakpoints(|breakpoints| {
         let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
         let before = entry.place;
         let own = (at.line_number, at.column_number);
-        entry.place = match (bound.is_retired, bound.made_in) {
-            (true, _) => entry.place,
-            (false, Some(_)) => Some(original.map_or(own, |original| (original.line, original.column))),
-            (false, None) => Some(own),
+        let is_in_place = script.as_ref().is_none_or(|script| entry.is_stop(&bound, script, None));
+        entry.place = match bound.at {
+            BoundAt::MadeIn(_) => Some(original.map_or(own, |original| (original.line, original.column))),
+            _ if is_in_place => Some(own),
+            // Its code is elsewhere in that version of the file, or that is compiled.
+            _ => entry.place,
         };
         Some((entry.id, before))
     });

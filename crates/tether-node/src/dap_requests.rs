@@ -118,7 +118,8 @@ impl DapRequests for NodeSession {
         let file = path.canonicalize().unwrap_or_else(|_| path.clone());
         let wanted = arguments.breakpoints.iter().map(|it| {
             let (line, column) = (it.line.saturating_sub(1), it.column.map(|column| column.saturating_sub(1)));
-            let place = NodeBreakpointPlace::Line { path: path.clone(), file: file.clone(), line, column };
+            let (path, file, anchor) = (path.clone(), file.clone(), it.line_anchor.clone());
+            let place = NodeBreakpointPlace::Line { path, file, line, column, anchor };
             self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &it.log_message)
         });
         let is_in_file =

@@ -110,6 +110,7 @@ async fn handle_parsed(session: &NodeSession, isolate: &Isolate, script: &Arc<Lo
     }
     // Not every script with a map waits for us.
     map_loading::load_map(session, isolate, script).await;
+    breakpoints::bind_in_new_version(session, isolate, script).await;
     Ok(())
 }
 

@@ -28,6 +28,8 @@
 //! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
+//! | `line_placement` | where a breakpoint's code is in a script's version of its file |
+//! | `file_urls` | the URLs by which Node names the scripts of files |
 //! | `web_files` | the files of a page's scripts, and their URLs |
 //! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
 //!
@@ -60,12 +62,14 @@ mod data_breakpoint_table;
 mod data_breakpoints;
 mod engine_events;
 mod evaluation;
+mod file_urls;
 mod frames;
 mod inspector_queue;
 mod isolate;
 mod isolate_host;
 mod lane;
 mod launch_arguments;
+mod line_placement;
 mod map_loading;
 mod map_size;
 mod module_announcements;

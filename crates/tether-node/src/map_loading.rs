@@ -113,10 +113,13 @@ async fn load_web_map(
     tokio::task::spawn_blocking(decode).await.unwrap_or_else(|cause| Err(cause.to_string()))
 }
 
-/// A script is about to be compiled; the isolate waits for us.
+/// A script is about to be compiled; the isolate waits for us. Without an address of a map, one that is loaded again.
 pub(crate) async fn prepare_script(session: &NodeSession, isolate: &Isolate, file: PathBuf, address: String) {
     if !session.maps.covers(&file) {
         return;
+    }
+    if address.is_empty() {
+        return breakpoints::bind_version_ahead(session, isolate, &file).await;
     }
     if let Some(map) = read_map(session, isolate, file.clone(), address).await {
         breakpoints::bind_ahead(session, isolate, &file, &map).await;

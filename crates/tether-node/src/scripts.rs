@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use tether_cdp::debugger::ParsedScript;
 
+use super::line_placement::LinePlacements;
 use super::source_maps::ScriptMap;
 
 /// How many scripts of an isolate are kept.
@@ -20,6 +21,12 @@ pub(crate) struct LoadedScript {
     pub url: String,
     /// Its file; none: it is Node's own, or was evaluated.
     pub path: Option<PathBuf>,
+    /// Its text is that of its file, and not one element of a page.
+    pub is_whole_file: bool,
+    /// The length of its text, in UTF-16 code units.
+    pub length: i64,
+    /// Where the lines of breakpoints are in it, or in its source.
+    pub placements: LinePlacements,
     /// What its last line names.
     pub map_address: String,
     /// Its map, once it was looked for.
@@ -86,6 +93,9 @@ impl ScriptTable {
         let script = Arc::new(LoadedScript {
             id: parsed.script_id.clone(),
             url: parsed.url.clone(),
+            is_whole_file: path.is_some() && parsed.start_line == 0 && parsed.start_column == 0,
+            length: parsed.length,
+            placements: LinePlacements::default(),
             path,
             map_address: parsed.source_map_url.clone(),
             map: OnceLock::new(),
@@ -103,6 +113,15 @@ impl ScriptTable {
     /// All scripts are gone.
     pub(crate) fn clear(&mut self) {
         self.scripts.clear();
+    }
+
+    /// The latest scripts that are versions of a file, at most so many.
+    pub(crate) fn latest_versions(&self, file: &Path, most: usize) -> Vec<Arc<LoadedScript>> {
+        let mut versions = self.select(|script| script.is_whole_file && script.path.as_deref() == Some(file));
+        // The engine counts them.
+        versions.sort_by_key(|script| std::cmp::Reverse(script.id.parse::<u64>().unwrap_or(0)));
+        versions.truncate(most);
+        versions
     }
 
     /// Those that are meant.
@@ -156,7 +175,7 @@ mod tests {
     use super::*;
 
     fn parsed(id: &str, url: &str) -> ParsedScript {
-        ParsedScript { script_id: id.into(), url: url.into(), source_map_url: String::new() }
+        serde_json::from_value(serde_json::json!({"scriptId": id, "url": url})).unwrap()
     }
 
     #[test]
@@ -164,7 +183,7 @@ mod tests {
         let patterns = ["<node_internals>/**".to_owned(), "**/node_modules/**".to_owned()];
         let skip = SkipPatterns::parse(Some(&patterns)).unwrap();
         let mut table = ScriptTable::default();
-        let mut add = |id: &str, url: &str| table.add(&parsed(id, url), crate::source_maps::file_path(url), &skip);
+        let mut add = |id: &str, url: &str| table.add(&parsed(id, url), crate::file_urls::file_path(url), &skip);
         let own = add("1", "file:///w/a%20b.js").unwrap();
         assert_eq!((own.path.as_deref(), own.is_skipped), (Some(Path::new("/w/a b.js")), false));
         let internal = add("2", "node:internal/timers").unwrap();

@@ -9,7 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sourcemap::{DecodedMap, SourceMap, Token};
 use tether_base::bounded_file::{self, Links};
+use tether_base::line_anchor::SourceLines;
 
+use super::file_urls::file_path;
 use super::map_size::{MAX_MAP_ENTRIES, MAX_SOURCES, count_entries};
 
 /// The largest map that is read, in bytes.
@@ -89,11 +91,6 @@ impl MapFolders {
     }
 }
 
-/// The local path of a `file:` URL.
-pub(crate) fn file_path(url: &str) -> Option<PathBuf> {
-    url::Url::parse(url).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
-}
-
 fn map_file(script: &Path, address: &str) -> Option<PathBuf> {
     if address.contains("://") {
         return file_path(address);
@@ -158,6 +155,12 @@ impl ScriptMap {
     /// Whether the script was made of a file.
     pub(crate) fn has_source(&self, file: &Path) -> bool {
         self.sources.iter().flatten().any(|source| source == file)
+    }
+
+    /// The lines of a file as the script was made of it, if the map has them.
+    pub(crate) fn source_lines(&self, file: &Path) -> Option<SourceLines<'_>> {
+        let source = self.sources.iter().position(|source| source.as_deref() == Some(file))?;
+        self.source_text(u32::try_from(source).ok()?).map(SourceLines::of)
     }
 
     /// The text of a source, if the map has it.

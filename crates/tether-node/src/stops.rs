@@ -170,10 +170,11 @@ fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEven
 async fn count_hits(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
     let (mut stopping, mut entry, mut reached) = (Vec::new(), None, BTreeSet::new());
     let line = original_line(session, isolate, event);
+    let script = event.call_frames.first().and_then(|top| session.script(isolate.id, &top.location.script_id));
     session.with_breakpoints(|breakpoints| {
         for engine_id in &event.hit_breakpoints {
             let Some((found, bound)) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
-            if bound.is_retired && !line.is_some_and(|line| found.is_on_line(line)) {
+            if !script.as_ref().is_none_or(|script| found.is_stop(&bound, script, line)) {
                 continue;
             }
             if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {

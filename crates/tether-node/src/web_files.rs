@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use url::Url;
 
-use super::source_maps::{DecodedScriptMap, MapFolders, ScriptMap, file_path, normalize_path};
+use super::file_urls::file_path;
+use super::source_maps::{DecodedScriptMap, MapFolders, ScriptMap, normalize_path};
 
 /// Folders below the root whose content is served as if it lay in the root.
 const SERVED_FOLDERS: [&str; 5] = ["public", "static", "www", "dist", "build"];

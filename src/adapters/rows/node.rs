@@ -23,7 +23,7 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
     types: &["node", "pwa-node"],
     attach_types: &["extensionHost", "pwa-extensionHost", "chrome", "pwa-chrome", "msedge", "pwa-msedge"],
-    quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
+    quirks: Quirks { resumes_one_thread: true, finds_lines_by_anchor: true, ..Quirks::NONE },
     install: "`apt-get install nodejs` installs Node, which is all that it needs",
     find: find_node,
     plan: plan_launch,

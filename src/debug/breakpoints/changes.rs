@@ -124,7 +124,10 @@ mod tests {
         assert_eq!(requests(&list, &changed), (told, vec![]));
 
         let mut moved = list.clone();
-        moved.follow_source_change(Path::new("/a"), &super::super::anchor::SourceLines::of(&format!("zero\n{TEXT}")));
+        moved.follow_source_change(
+            Path::new("/a"),
+            &tether_base::line_anchor::SourceLines::of(&format!("zero\n{TEXT}")),
+        );
         assert_ne!(moved, list);
         assert_eq!(requests(&list, &moved), (vec![], vec![]), "it has only moved with its code");
     }

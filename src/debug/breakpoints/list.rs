@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tether_base::error::{Error, ErrorContext, Result};
+use tether_base::line_anchor::{AnchorStatus, LineAnchor, SourceLines};
 
-use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
 use super::hit_count::hit_condition;
 use super::spec::{
     BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,

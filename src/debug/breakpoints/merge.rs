@@ -55,7 +55,8 @@ fn covers_both<'a>(one: &'a BreakpointSpec, other: &'a BreakpointSpec) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::super::anchor::{AnchorStatus, LineAnchor};
+    use tether_base::line_anchor::{AnchorStatus, LineAnchor};
+
     use super::*;
 
     fn spec(id: u32, line: u32, condition: &str, log: &str) -> BreakpointSpec {

@@ -3,7 +3,6 @@
 //! | file | owns |
 //! |---|---|
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
-//! | `anchor` | finding a line's code again when its file has changed |
 //! | `list` | all breakpoints at one moment, and how each change alters them |
 //! | `changes` | what running programs have to be told of a change |
 //! | `editor_breakpoints` | those of joined editors, which go when their editor does |
@@ -15,7 +14,6 @@
 //! | `binding_request` | one request, and recording its response |
 //! | `binding` | the adapters' responses in one session |
 
-mod anchor;
 mod binding;
 mod binding_request;
 mod changes;
@@ -29,7 +27,6 @@ mod spec;
 mod store;
 pub(super) mod sync;
 
-pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable, NOT_REPORTED};
 pub use changes::BreakpointChanges;
 pub use editor_breakpoints::{EditorLine, ReplacedLines};

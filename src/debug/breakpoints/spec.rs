@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tether_base::line_anchor::{AnchorStatus, LineAnchor};
 use tether_dap::types::ExceptionFilterOptions;
 
-use super::anchor::{AnchorStatus, LineAnchor};
 use crate::vocabulary::DataAccess;
 
 /// A line of a file, or a place in it.

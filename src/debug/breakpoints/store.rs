@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tether_base::file_lock::lock_within;
+use tether_base::line_anchor::SourceLines;
 use tether_base::sync::lock;
 use tokio::sync::watch;
 
-use super::anchor::SourceLines;
 use super::editor_breakpoints::{EditorLine, ReplacedLines};
 use super::list::StoredBreakpoints;
 use super::spec::{BreakpointConditions, BreakpointOwner, BreakpointSpec, LinePosition};
@@ -170,7 +170,8 @@ impl BreakpointStore {
         if self.current().files().is_empty() {
             return;
         }
-        let followed = self.change(|list| {
+        // Without a file they are followed again.
+        let followed = self.change_and_write(AfterPowerFailure::OldOrNew, |list| {
             let mut left = MAX_FOLLOWED;
             for file in list.files() {
                 let Ok(text) = read_source(&file) else { continue };
@@ -194,6 +195,14 @@ impl BreakpointStore {
         &self,
         change: impl FnOnce(&mut StoredBreakpoints) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.change_and_write(AfterPowerFailure::New, change).await
+    }
+
+    async fn change_and_write<T: Send + 'static>(
+        &self,
+        promised: AfterPowerFailure,
+        change: impl FnOnce(&mut StoredBreakpoints) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let turn = Arc::clone(&self.0.changes).lock_owned().await;
         let store = self.clone();
         let changed = tokio::task::spawn_blocking(move || {
@@ -204,7 +213,7 @@ impl BreakpointStore {
             let mut next = StoredBreakpoints::clone(&current);
             let result = change(&mut next)?;
             if !next.has_same_content(&current) {
-                store.write(&next, AfterPowerFailure::New)?;
+                store.write(&next, promised)?;
                 store.set_current(next);
             } else if next.last_id != current.last_id {
                 // Of a temporary breakpoint: other processes give no id twice.
@@ -315,7 +324,8 @@ fn read_set_aside(folder: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::anchor::AnchorStatus;
+    use tether_base::line_anchor::AnchorStatus;
+
     use super::super::spec::{BreakpointKind, ExceptionSpec};
     use super::*;
     use crate::vocabulary::DataAccess;

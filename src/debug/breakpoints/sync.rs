@@ -122,7 +122,10 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
     let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, quirks.hit_counting)).collect();
     let merged = merge_specs(&sent);
-    let breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
+    let mut breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
+    if !quirks.finds_lines_by_anchor {
+        breakpoints.iter_mut().for_each(|breakpoint| breakpoint.line_anchor = None);
+    }
     let lines: Vec<i64> = breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
     target.shared.with_state(|state| state.bindings.record_sent_lines(target.id, file, &lines));
     let request = SetBreakpointsArguments { source, breakpoints };
@@ -161,7 +164,7 @@ fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities, quirks: &Quirks
 }
 
 fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
-    let BreakpointKind::Line { line, column, .. } = &spec.kind else { return None };
+    let BreakpointKind::Line { line, column, anchor, .. } = &spec.kind else { return None };
     let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
     Some(SourceBreakpoint {
         line: i64::from(*line),
@@ -169,6 +172,7 @@ fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
         condition,
         hit_condition,
         log_message,
+        line_anchor: Some(anchor.clone()),
     })
 }
 

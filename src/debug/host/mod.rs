@@ -7,6 +7,7 @@
 //! | `adapter_relay` | an adapter that an editor talks to itself |
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions, also for joined editors |
 //! | `code_swap` | changed code is swapped into a running program |
+//! | `edited_files` | sends breakpoints anew whose files are edited while a program runs |
 //! | `launch_breakpoints` | the breakpoints that a launch sets, undone when it fails |
 //! | `start` | preparing and starting a session |
 //! | `remote_sessions` | the sessions in other processes, as far as breakpoints are concerned |
@@ -23,6 +24,7 @@
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 pub(super) mod code_swap;
+mod edited_files;
 pub(super) mod ended_sessions;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;

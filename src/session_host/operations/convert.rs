@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tether_base::clipped_text::clip_counted;
+use tether_base::line_anchor::AnchorStatus;
 
 use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState};
 use crate::api::debug::results::{
@@ -218,22 +219,22 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
 }
 
 fn breakpoint_drift(
-    anchor_status: &breakpoints::AnchorStatus,
+    anchor_status: &AnchorStatus,
     line: u32,
     message: Option<String>,
 ) -> (Option<BreakpointDrift>, Option<String>) {
     match anchor_status {
-        breakpoints::AnchorStatus::Kept => (None, message),
-        breakpoints::AnchorStatus::Moved { from } => (
+        AnchorStatus::Kept => (None, message),
+        AnchorStatus::Moved { from } => (
             Some(BreakpointDrift::Moved),
             message.or_else(|| Some(format!("its code moved from line {from} to {line}"))),
         ),
-        breakpoints::AnchorStatus::Ambiguous { from, lines } => {
+        AnchorStatus::Ambiguous { from, lines } => {
             let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
             let message = format!("the code of line {from} is now on lines {}: set it again", lines.join(", "));
             (Some(BreakpointDrift::Ambiguous), Some(message))
         }
-        breakpoints::AnchorStatus::Lost { from } => {
+        AnchorStatus::Lost { from } => {
             (Some(BreakpointDrift::Lost), Some(format!("the code of line {from} is gone: set it again")))
         }
     }

@@ -20,6 +20,7 @@ mod one_shot;
 mod page_stops;
 mod program_failures;
 mod python_children;
+mod reloaded_modules;
 mod ruby_children;
 mod session_end;
 mod session_events;

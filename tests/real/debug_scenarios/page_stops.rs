@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::web_projects::vite_project;
+use crate::lifecycle::web_projects::{save, vite_project};
 use crate::support::requirements::installed_tool;
 use crate::support::{Sandbox, eventually, run_command};
 
@@ -188,4 +188,76 @@ fn a_page_stops_in_its_frames_and_in_its_service_worker() {
     let expected = [(service, "service", "7"), (frame, "frame", "3")];
     assert_eq!(seen, expected.map(|(at, thread, value)| (at, thread.to_owned(), value.to_owned())));
     sandbox.json(&["stop"]);
+}
+
+const HOT_PAGE: &str = "<!doctype html><title>start</title><script type=module src=/src/main.js></script>";
+const HOT_ORDERS: &str = "\
+const rate = 2; // TOP
+export const total = (order) => {
+  const amount = order * rate; // STOP
+  return amount;
+};
+";
+
+fn hot_main(module: &str) -> String {
+    format!(
+        "import {{ total }} from './{module}';\nlet current = total;\nwindow.call = (order) => current(order);\n\
+         import.meta.hot.accept('./{module}', (next) => {{ current = next.total; }});\n"
+    )
+}
+
+/// A module that the dev server replaces in the page stops where its code is now, from its first line on.
+fn replace_module(module: &str, text: &str) {
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    let file = format!("src/{module}");
+    sandbox.write("index.html", HOT_PAGE);
+    sandbox.write("src/main.js", &hot_main(module));
+    sandbox.write(&file, text);
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    for mark in ["TOP", "STOP"] {
+        sandbox.json(&["break", "set", &place(&file, text, mark)]);
+    }
+    eventually("the breakpoints are bound", || (verified(&sandbox) == 2).then_some(()));
+    let mut before = text.to_owned();
+    for edit in 1..=3 {
+        let edited = format!("{}{text}", "debug: 0;\n".repeat(11 * edit));
+        save(&sandbox, &file, &edited);
+        let mut top = wait_for_stop(&sandbox, session);
+        // A call of before.
+        while stopped_at(&top) == place(&file, &before, "STOP") {
+            sandbox.json(&["debug", "continue"]);
+            top = wait_for_stop(&sandbox, session);
+        }
+        assert_eq!(stopped_at(&top), place(&file, &edited, "TOP"), "{top:#}");
+        loop {
+            sandbox.json(&["debug", "continue"]);
+            // Refused where the page has stopped again by then.
+            sandbox.tether(&["evaluate", "void setTimeout(() => call(21))"]);
+            let stop = wait_for_stop(&sandbox, session);
+            if stopped_at(&stop) == place(&file, &edited, "STOP") {
+                break;
+            }
+            // The page has not taken the module up yet; or the server has sent it twice, which it may.
+            let others = [place(&file, &before, "STOP"), place(&file, &edited, "TOP")];
+            assert!(others.contains(&stopped_at(&stop)), "{stop:#}");
+        }
+        sandbox.json(&["debug", "continue"]);
+        before = edited;
+    }
+    sandbox.json(&["debug", "stop", session]);
+    sandbox.json(&["stop"]);
+}
+
+#[test]
+fn a_script_that_is_replaced_in_a_page_stops_where_its_code_is_now() {
+    replace_module("orders.js", HOT_ORDERS);
+}
+
+#[test]
+fn typescript_that_is_replaced_in_a_page_stops_where_its_code_is_now() {
+    let text = HOT_ORDERS.replace("(order)", "(order: number)").replace("const rate", "const rate: number");
+    replace_module("orders.ts", &text);
 }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tether_base::line_anchor::LineAnchor;
 
 use super::protocol::{Fields, shape};
 
@@ -28,6 +29,8 @@ shape!(SourceBreakpoint {
     condition: Option<String>,
     hit_condition: Option<String>,
     log_message: Option<String>,
+    /// What the line's code is found by in another text of its file. Not of the protocol: our own adapters read it.
+    line_anchor: Option<LineAnchor>,
 });
 shape!(FunctionBreakpoint {
     name: String;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use tether_base::line_anchor::LineAnchor;
+
 use super::*;
 
 mod inspection_and_events;
@@ -181,6 +183,7 @@ fn every_request_about_breakpoints_is_valid() {
         condition: text("x > 1"),
         hit_condition: text("2"),
         log_message: text("{x}"),
+        line_anchor: Some(LineAnchor::default()),
     };
     let all = SetBreakpointsArguments { source: source(), breakpoints: vec![at] };
     validator.request(&[SetBreakpointsArguments::default(), all]);

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use crate::clipped_text::first_chars;
 use serde::{Deserialize, Serialize};
-use tether_base::clipped_text::first_chars;
 
 /// Where a line's code is now, compared with where the breakpoint was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +16,22 @@ pub enum AnchorStatus {
     /// On its line.
     Kept,
     /// On another line.
-    Moved { from: u32 },
+    Moved {
+        /// Where it was set, from 1.
+        from: u32,
+    },
     /// In several places: none is taken.
-    Ambiguous { from: u32, lines: Vec<u32> },
+    Ambiguous {
+        /// Where it was set, from 1.
+        from: u32,
+        /// Where its text is now, from 1.
+        lines: Vec<u32>,
+    },
     /// Not in the file any more.
-    Lost { from: u32 },
+    Lost {
+        /// Where it was set, from 1.
+        from: u32,
+    },
 }
 
 impl AnchorStatus {
@@ -64,6 +75,7 @@ pub struct SourceLines<'a> {
 }
 
 impl<'a> SourceLines<'a> {
+    /// Of a text.
     pub fn of(text: &'a str) -> SourceLines<'a> {
         let (mut count, mut code) = (0usize, Vec::new());
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -101,6 +113,11 @@ impl<'a> SourceLines<'a> {
 }
 
 impl LineAnchor {
+    /// The line itself, without indentation, and cut.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The anchor of a line (from 1); `None` if the text has no such line.
     pub fn of_line(source: &SourceLines<'_>, line: u32) -> Option<LineAnchor> {
         (1..=source.count).contains(&(line as usize)).then(|| {
