@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tether_backend::launch_fields::FieldReader;
 use tether_dap::types::Fields;
 
+use super::monorepo::monorepo_root;
 use super::scripts::SkipPatterns;
 use super::source_maps::MapFolders;
 
@@ -88,7 +89,8 @@ impl SourceSettings {
         let patterns = reader.value("skipFiles").is_some().then(|| reader.list("skipFiles")).transpose()?;
         // The editor's workspace, which only we know of.
         let workspace = reader.text("__workspaceFolder")?.map(PathBuf::from);
-        let named = more.into_iter().chain(workspace).chain([cwd.clone()]);
+        let monorepo = monorepo_root(&cwd.canonicalize().unwrap_or_else(|_| cwd.clone()));
+        let named = more.into_iter().chain(workspace).chain([cwd.clone()]).chain(monorepo);
         let mut roots = Vec::new();
         for root in named {
             // Scripts are named without links.

@@ -31,6 +31,7 @@
 //! | `line_placement` | where a breakpoint's code is in a script's version of its file |
 //! | `file_urls` | the URLs by which Node names the scripts of files |
 //! | `web_files` | the files of a page's scripts, and their URLs |
+//! | `monorepo` | the repository of several packages that a program is one of |
 //! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
 //!
 //! Does not depend on sessions of the supervisor.
@@ -73,6 +74,7 @@ mod line_placement;
 mod map_loading;
 mod map_size;
 mod module_announcements;
+mod monorepo;
 mod node_backend;
 mod node_program;
 mod process_inspector;

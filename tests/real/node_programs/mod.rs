@@ -5,4 +5,5 @@ mod busy_isolates;
 mod compiled_in_memory;
 mod conversation;
 mod program_ends;
+mod project_layouts;
 mod steps_and_values;
