@@ -80,6 +80,8 @@ pub struct Quirks {
     /// How the text of a stop begins at a breakpoint whose condition cannot be evaluated; the reason follows. It calls such a
     /// stop an exception (Delve).
     pub condition_stop: Option<&'static str>,
+    /// It takes a breakpoint with a column, says that it is verified, and stops at the first code of the line.
+    pub ignores_columns: bool,
 }
 
 /// Which hit conditions of breakpoints an adapter counts as we do: `3` is the third hit only, and a hit is one at which the
@@ -163,6 +165,7 @@ impl Quirks {
         finds_lines_by_anchor: false,
         condition_reports: &[],
         condition_stop: None,
+        ignores_columns: false,
         signals_as_codes: false,
         logs_always: false,
         hit_counting: HitCounting::All,

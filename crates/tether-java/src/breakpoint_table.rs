@@ -68,6 +68,8 @@ pub(crate) enum BreakpointPlace {
         path: PathBuf,
         line: i32,
         package: Option<String>,
+        /// Whether the client has asked for a column, which the line tables of classes do not have.
+        has_column: bool,
     },
     Function(FunctionName),
     /// On a line of a class, or of one inside of it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tether_backend::Answer;
-use tether_dap::types::{BreakpointEvent, DapBreakpoint, DapSource};
+use tether_dap::types::{BreakpointEvent, DapBreakpoint, DapSource, SourceBreakpoint};
 use tether_jdwp::commands::virtual_machine::AllClassesWithGeneric;
 use tether_jdwp::values::{CodeLocation, ReferenceTypeId, TYPE_ARRAY};
 use tether_jdwp::{ClearEventRequest, EventKind, EventModifier, JdwpError, SetEventRequest, SuspendPolicy};
@@ -25,6 +25,8 @@ use super::signatures::{is_jdk_class, package_path};
 
 /// The status bit of a class that is prepared (JDWP: ClassStatus Constants).
 const PREPARED: i32 = 2;
+/// Of a breakpoint with a column.
+const IGNORED_COLUMN: &str = "classes have lines without columns: it stops at the line's first code";
 /// The packages of the JDK, as patterns.
 pub(crate) const JDK_PATTERNS: [&str; 5] = ["java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*"];
 
@@ -137,7 +139,7 @@ fn entries(session: &JavaSession, is_meant: impl Fn(&JavaBreakpoint) -> bool) ->
 
 async fn bind_to_classes(session: &JavaSession, entry: &JavaBreakpoint, classes: &[Arc<JavaClass>]) -> Answer<()> {
     match &entry.place {
-        BreakpointPlace::Line { path, line, package } => {
+        BreakpointPlace::Line { path, line, package, .. } => {
             let mut own = Vec::new();
             for class in classes.iter().filter(|class| may_be_in(&entry.place, &class.signature)) {
                 let source = session.vm.source_file(class).await?;
@@ -300,8 +302,9 @@ pub(crate) async fn remove_breakpoint(session: &JavaSession, id: i64) -> Answer<
 }
 
 /// The place of a line breakpoint; the package of the file with slashes, if the file could be read.
-pub(crate) fn line_place(path: &Path, line: i64, package: Option<String>) -> BreakpointPlace {
-    BreakpointPlace::Line { path: path.to_owned(), line: i32::try_from(line).unwrap_or(i32::MAX), package }
+pub(crate) fn line_place(path: &Path, at: &SourceBreakpoint, package: Option<String>) -> BreakpointPlace {
+    let line = i32::try_from(at.line).unwrap_or(i32::MAX);
+    BreakpointPlace::Line { path: path.to_owned(), line, package, has_column: at.column.is_some() }
 }
 
 /// Whether a breakpoint may be in a class of that signature, as far as the name of the class tells.
@@ -331,13 +334,41 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
         BreakpointPlace::ClassLine { line, .. } => (None, Some(i64::from(entry.line.unwrap_or(*line)))),
         _ => (None, None),
     };
-    let message = (!verified).then(|| match &entry.place {
+    let ignored_column =
+        matches!(&entry.place, BreakpointPlace::Line { has_column: true, .. }).then_some(IGNORED_COLUMN);
+    let unbound = || match &entry.place {
         BreakpointPlace::Line { .. } => "no loaded class has code there yet".to_owned(),
         BreakpointPlace::Function(function) => format!("no loaded class has a method {} yet", function.method),
         BreakpointPlace::Field { class, field, .. } => format!("no loaded class {class} has a field {field} yet"),
         BreakpointPlace::ClassLine { class, .. } => format!("no loaded class {class} has code there yet"),
         BreakpointPlace::Entry { .. } => String::new(),
-    });
+    };
+    let message = if verified { ignored_column.map(str::to_owned) } else { Some(unbound()) };
     let reason = (!verified).then(|| "pending".to_owned());
     DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_breakpoint_says_that_it_has_no_column() {
+        let described = |column: Option<i64>, is_bound: bool| {
+            let at = SourceBreakpoint { line: 3, column, ..SourceBreakpoint::default() };
+            let bound = BoundRequest { kind: EventKind::Breakpoint, request: 1, location: None };
+            describe_breakpoint(&JavaBreakpoint {
+                id: 1,
+                place: line_place(Path::new("/App.java"), &at, None),
+                conditions: StopConditions::default(),
+                hits: 0,
+                bound: if is_bound { vec![bound] } else { Vec::new() },
+                line: Some(3),
+            })
+        };
+        let message = |column, is_bound| described(column, is_bound).message;
+        assert_eq!(message(Some(5), true).as_deref(), Some(IGNORED_COLUMN));
+        assert_eq!(message(None, true), None);
+        assert_eq!(message(Some(5), false).as_deref(), Some("no loaded class has code there yet"));
+    }
 }

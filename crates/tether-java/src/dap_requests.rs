@@ -177,7 +177,7 @@ impl DapRequests for JavaSession {
         self.sources.add_named_file(path);
         let package = package_of(path).await;
         let wanted = arguments.breakpoints.iter().map(|it| WantedBreakpoint {
-            place: line_place(path, it.line, package.clone()),
+            place: line_place(path, it, package.clone()),
             conditions: parse_conditions(
                 it.condition.as_deref(),
                 it.hit_condition.as_deref(),

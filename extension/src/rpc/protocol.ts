@@ -24,7 +24,7 @@ export interface BreakpointReport {
   /** Where it is; an adapter may have moved it to the next line with code. */
   line?: number;
   logMessage?: string;
-  /** Why it is not verified, or not where it was. */
+  /** Why it is not verified, not where it was, or not at its column. */
   message?: string;
   notes?: string[];
   /** The joined editor that has set it; it goes when the editor does. */

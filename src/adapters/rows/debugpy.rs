@@ -46,6 +46,7 @@ pub const ADAPTER: Adapter = Adapter {
             ..ConditionReport::named("Error while evaluating expression in conditional breakpoint")
         }],
         hit_counting: HitCounting::WithoutCondition,
+        ignores_columns: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install debugpy` installs it",

@@ -25,6 +25,7 @@ pub const ADAPTER: Adapter = Adapter {
     attach_types: &[],
     quirks: Quirks {
         ends_launched_program: true,
+        ignores_columns: true,
         condition_stop: Some("error evaluating expression: "),
         ..Quirks::NONE
     },

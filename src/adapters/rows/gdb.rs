@@ -28,6 +28,7 @@ pub const ADAPTER: Adapter = Adapter {
         signals_as_codes: true,
         logs_always: true,
         hit_counting: HitCounting::None,
+        ignores_columns: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH works, too",

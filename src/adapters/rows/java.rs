@@ -23,7 +23,7 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["java", "jar"],
     types: &["java"],
     attach_types: &[],
-    quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
+    quirks: Quirks { resumes_one_thread: true, ignores_columns: true, ..Quirks::NONE },
     install: "`apt-get install openjdk-17-jdk-headless` installs a JDK, which is all that it needs",
     find: find_java,
     plan: plan_launch,

@@ -32,6 +32,7 @@ pub const ADAPTER: Adapter = Adapter {
         breakpoints_accumulate: true,
         detach_hook: Some(DetachHook { expression: include_str!("detach_hook.rb"), value: ":ready" }),
         hit_counting: HitCounting::None,
+        ignores_columns: true,
         ..Quirks::NONE
     },
     install: "`apt-get install ruby` or `gem install debug` installs it",

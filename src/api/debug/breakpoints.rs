@@ -164,7 +164,7 @@ pub struct BreakpointReport {
     pub log_message: Option<String>,
     pub hit_count: Option<u64>,
     pub drift: Option<BreakpointDrift>,
-    /// Why it is not verified, or not where it was.
+    /// Why it is not verified, not where it was, or not at its column.
     pub message: Option<String>,
     /// The joined editor that has set it; it goes when the editor does.
     pub owner: Option<String>,

@@ -19,6 +19,9 @@ pub enum BindingStatus {
         line: Option<u32>,
         /// The column, if the adapter reports it.
         column: Option<u32>,
+        /// What of the request it does not do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// It has not been sent to a target yet; or a target may stop there later, for that reason.
     Pending(Option<String>),
@@ -28,6 +31,8 @@ pub enum BindingStatus {
 
 /// Of a breakpoint of which an adapter says nothing.
 pub const NOT_REPORTED: &str = "the adapter reports no loaded code there";
+/// Of a breakpoint with a column.
+const IGNORED_COLUMN: &str = "this adapter ignores columns: it stops at the line's first code";
 /// How many events are kept for responses that are still to come: an adapter may report any ids.
 const MAX_EVENTS: usize = 10_000;
 
@@ -43,6 +48,8 @@ pub struct BindingTable {
     past: HashMap<u32, BindingStatus>,
     /// All lines that were ever sent to a target, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
+    /// The breakpoints that were sent without their column, by target.
+    without_column: HashSet<(usize, u32)>,
     /// The adapter's ids in responses in no order, by target.
     known_ids: HashSet<(usize, i64)>,
 }
@@ -56,6 +63,11 @@ impl BindingTable {
     /// These lines of a file are about to be sent.
     pub fn record_sent_lines(&mut self, target: usize, file: &Path, lines: &[i64]) {
         self.lines.entry((target, file.to_owned())).or_default().extend(lines);
+    }
+
+    /// These breakpoints of a target are sent without their column, which its adapter ignores.
+    pub fn record_ignored_columns(&mut self, target: usize, specs: &[u32]) {
+        self.without_column.extend(specs.iter().map(|id| (target, *id)));
     }
 
     /// Whether that line was ever sent.
@@ -129,6 +141,7 @@ impl BindingTable {
     pub fn remove_breakpoint(&mut self, spec: u32) {
         self.past.remove(&spec);
         self.bindings.retain(|(_, id), _| *id != spec);
+        self.without_column.retain(|(_, id)| *id != spec);
         self.hits.remove(&spec);
     }
 
@@ -141,6 +154,7 @@ impl BindingTable {
         }
         self.bindings.retain(|(of, _), _| *of != target);
         self.lines.retain(|(of, _), _| *of != target);
+        self.without_column.retain(|(of, _)| *of != target);
         self.known_ids.retain(|(of, _)| *of != target);
         self.begin_request(target);
     }
@@ -198,13 +212,15 @@ impl BindingTable {
     /// Over all targets: verified in one target is verified.
     pub fn status(&self, spec: u32) -> BindingStatus {
         let of_spec = self.bindings.iter().filter(|((_, id), _)| *id == spec);
-        let all: Vec<&DapBreakpoint> = of_spec.map(|(_, binding)| binding).collect();
-        match all.iter().find(|binding| binding.verified).or(all.last()) {
+        let all: Vec<(usize, &DapBreakpoint)> = of_spec.map(|((target, _), binding)| (*target, binding)).collect();
+        match all.iter().find(|(_, binding)| binding.verified).or(all.last()) {
             None => BindingStatus::Pending(None),
-            Some(binding) if binding.verified => {
-                BindingStatus::Verified { line: line_of(binding), column: column_of(binding) }
+            Some((target, binding)) if binding.verified => {
+                let ignores_column = self.without_column.contains(&(*target, spec));
+                let note = ignores_column.then(|| IGNORED_COLUMN.to_owned());
+                BindingStatus::Verified { line: line_of(binding), column: column_of(binding), note }
             }
-            Some(binding) => {
+            Some((_, binding)) => {
                 let message = binding.message.as_deref().filter(|message| !is_message_key(message));
                 if binding.reason.as_deref() == Some("pending") {
                     return BindingStatus::Pending(message.map(str::to_owned));
@@ -261,23 +277,31 @@ mod tests {
         bindings.begin_request(1);
         bindings.record_event(1, reported(7, true, 4));
         bindings.record_response(1, &[1], &[reported(7, false, 3)]);
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None, note: None });
         assert_eq!((bindings.specs_of_adapter_id(1, 7), bindings.specs_of_adapter_id(1, 8)), (vec![1], vec![]));
         bindings.record_event(1, DapBreakpoint { line: None, ..reported(7, true, 0) });
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None, note: None });
         // A later request's response is newer than the events before it.
         bindings.begin_request(1);
         bindings.record_response(1, &[1], &[reported(9, true, 5)]);
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None, note: None });
         let key = Some("breakpoint.provisionalBreakpoint".to_owned());
         bindings.record_response(1, &[1], &[DapBreakpoint { message: key, ..reported(9, false, 5) }]);
         let unbound = BindingStatus::Unbound("the adapter reports no loaded code there".into());
         assert_eq!(bindings.status(1), unbound, "an untranslated key is not a text");
         assert_eq!(bindings.count_hits(1, &[9]), [(1, 1)]);
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None }, "it was hit");
+        assert_eq!(
+            bindings.status(1),
+            BindingStatus::Verified { line: Some(5), column: None, note: None },
+            "it was hit"
+        );
         bindings.remove_target(1);
         assert!(matches!(bindings.status(1), BindingStatus::Unbound(_)));
-        assert_eq!(bindings.outcome(1), BindingStatus::Verified { line: Some(5), column: None }, "of what has ended");
+        assert_eq!(
+            bindings.outcome(1),
+            BindingStatus::Verified { line: Some(5), column: None, note: None },
+            "of what has ended"
+        );
         bindings.record_refusal(0, &[1], "not supported");
         assert_eq!(bindings.status(1), BindingStatus::Unbound("not supported".into()));
         assert_eq!((bindings.count_hit(1), bindings.hit_count(1)), (2, 2));
@@ -293,10 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn a_verified_breakpoint_says_that_its_column_is_ignored() {
+        let mut bindings = BindingTable::default();
+        bindings.record_ignored_columns(0, &[1]);
+        assert_eq!(bindings.status(1), BindingStatus::Pending(None));
+        bindings.record_response(0, &[1, 2], &[reported(7, true, 3), reported(8, true, 4)]);
+        let noted = |line, note: Option<&str>| {
+            let note = note.map(str::to_owned);
+            BindingStatus::Verified { line: Some(line), column: None, note }
+        };
+        assert_eq!(bindings.status(1), noted(3, Some(IGNORED_COLUMN)));
+        assert_eq!(bindings.status(2), noted(4, None));
+        // Another target, whose adapter obeys columns.
+        bindings.remove_target(0);
+        assert_eq!(bindings.outcome(1), noted(3, Some(IGNORED_COLUMN)), "of what has ended");
+        bindings.record_response(1, &[1], &[reported(7, true, 3)]);
+        assert_eq!(bindings.status(1), noted(3, None));
+    }
+
+    #[test]
     fn responses_in_no_order_are_told_apart_by_what_the_adapter_had_before() {
         let mut bindings = BindingTable::default();
         let unset = |id: i64| DapBreakpoint { id: Some(id), ..DapBreakpoint::default() };
-        let verified = BindingStatus::Verified { line: Some(3), column: None };
+        let verified = BindingStatus::Verified { line: Some(3), column: None, note: None };
         // Three on panics, which no spec stands for.
         bindings.record_unordered_response(0, &[], &[unset(4), unset(5), unset(6)]);
         bindings.record_unordered_response(0, &[vec![1, 2]], &[unset(4), unset(5), unset(6), reported(8, true, 3)]);

@@ -31,7 +31,7 @@ pub async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle
         reason.or_else(|| hit_count::refusal_reason(&spec.conditions, &quirks))
     };
     let (refused, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|spec| refusal(spec).is_some());
-    let all: Vec<_> = all.into_iter().map(|spec| as_sent(spec, quirks.hit_counting)).collect();
+    let all: Vec<_> = all.into_iter().map(|spec| as_sent(spec, &quirks)).collect();
     let function = |spec: &BreakpointSpec| {
         let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
         let name = spec.kind.function_name().unwrap_or_default();

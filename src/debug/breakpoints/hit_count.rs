@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use tether_backend::hit_condition::HitCondition;
 
-use super::spec::{BreakpointConditions, BreakpointSpec};
+use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec};
 use crate::adapters::{HitCounting, Quirks};
 
 /// The hit condition of a breakpoint. `None`: it has none. Errors: it is none, as a sentence.
@@ -36,13 +36,17 @@ pub fn refusal_reason(conditions: &BreakpointConditions, quirks: &Quirks) -> Opt
         .then(|| "this adapter cannot count the hits of a log point: use a condition".to_owned())
 }
 
-/// The breakpoint as an adapter is sent it.
-pub fn as_sent(spec: &BreakpointSpec, counting: HitCounting) -> Cow<'_, BreakpointSpec> {
-    if spec.conditions.hit_condition.is_none() {
+/// The breakpoint as an adapter is sent it: without what is counted here, and without a column that the adapter ignores.
+pub fn as_sent<'a>(spec: &'a BreakpointSpec, quirks: &Quirks) -> Cow<'a, BreakpointSpec> {
+    let has_ignored_column = quirks.ignores_columns && spec.column().is_some();
+    if spec.conditions.hit_condition.is_none() && !has_ignored_column {
         return Cow::Borrowed(spec);
     }
     let mut sent = spec.clone();
-    sent.conditions.hit_condition = adapter_text(&spec.conditions, counting);
+    sent.conditions.hit_condition = adapter_text(&spec.conditions, quirks.hit_counting);
+    if let BreakpointKind::Line { column, .. } = &mut sent.kind {
+        column.take_if(|_| has_ignored_column);
+    }
     Cow::Owned(sent)
 }
 
@@ -61,7 +65,7 @@ mod tests {
         let check = |counting, hits: &str, condition: Option<&str>, sent: Option<&str>| {
             let spec = BreakpointSpec {
                 id: 1,
-                kind: super::super::spec::BreakpointKind::Function { name: "f".into() },
+                kind: BreakpointKind::Function { name: "f".into() },
                 conditions: BreakpointConditions {
                     condition: condition.map(str::to_owned),
                     hit_condition: Some(hits.to_owned()),
@@ -69,7 +73,8 @@ mod tests {
                 },
                 owner: None,
             };
-            assert_eq!(as_sent(&spec, counting).conditions.hit_condition.as_deref(), sent, "{counting:?}: {hits}");
+            let quirks = Quirks { hit_counting: counting, ..Quirks::default() };
+            assert_eq!(as_sent(&spec, &quirks).conditions.hit_condition.as_deref(), sent, "{counting:?}: {hits}");
             assert_eq!(counted_here(&spec, counting).is_none(), sent.is_some(), "{counting:?}: {hits}");
         };
         check(HitCounting::All, "3", None, Some("== 3"));
@@ -81,6 +86,22 @@ mod tests {
         check(HitCounting::FromOnly, "3", None, None);
         check(HitCounting::FromOnly, "<3", None, None);
         check(HitCounting::None, ">= 3", None, None);
+    }
+
+    #[test]
+    fn an_adapter_that_ignores_columns_is_sent_none() {
+        let kind = BreakpointKind::Line {
+            file: "/a.py".into(),
+            line: 3,
+            column: Some(5),
+            anchor: Default::default(),
+            anchor_status: Default::default(),
+        };
+        let spec = BreakpointSpec { id: 1, kind, conditions: BreakpointConditions::default(), owner: None };
+        for (ignores_columns, column) in [(true, None), (false, Some(5))] {
+            let quirks = Quirks { ignores_columns, ..Quirks::default() };
+            assert_eq!(as_sent(&spec, &quirks).column(), column);
+        }
     }
 
     #[test]

@@ -183,6 +183,14 @@ impl BreakpointSpec {
         }
     }
 
+    /// The column of a line breakpoint that has one.
+    pub fn column(&self) -> Option<u32> {
+        match self.kind {
+            BreakpointKind::Line { column, .. } => column,
+            _ => None,
+        }
+    }
+
     /// As [`BreakpointSpec::file`], owned.
     pub fn owned_file(&self) -> Option<PathBuf> {
         self.file().map(Path::to_owned)

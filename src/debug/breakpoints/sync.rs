@@ -120,14 +120,19 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     let (refused, sent): (Vec<_>, Vec<_>) = specs.partition(|spec| refusal_reason(spec, &able, &quirks).is_some());
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
-    let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, quirks.hit_counting)).collect();
+    let without_column = sent.iter().filter(|spec| quirks.ignores_columns && spec.column().is_some());
+    let without_column: Vec<u32> = without_column.map(|spec| spec.id).collect();
+    let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, &quirks)).collect();
     let merged = merge_specs(&sent);
     let mut breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
     if !quirks.finds_lines_by_anchor {
         breakpoints.iter_mut().for_each(|breakpoint| breakpoint.line_anchor = None);
     }
     let lines: Vec<i64> = breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
-    target.shared.with_state(|state| state.bindings.record_sent_lines(target.id, file, &lines));
+    target.shared.with_state(|state| {
+        state.bindings.record_sent_lines(target.id, file, &lines);
+        state.bindings.record_ignored_columns(target.id, &without_column);
+    });
     let request = SetBreakpointsArguments { source, breakpoints };
     let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &request).await;

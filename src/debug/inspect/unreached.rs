@@ -175,7 +175,7 @@ mod tests {
         let check = |condition: Option<&str>, outcome: BindingStatus, failure: Option<&str>, is_ended, expect: &str| {
             assert_eq!(describe_outcome(&spec(condition), &outcome, failure, is_ended), expect);
         };
-        let bound = |line| BindingStatus::Verified { line: Some(line), column: None };
+        let bound = |line| BindingStatus::Verified { line: Some(line), column: None, note: None };
         check(None, bound(3), None, true, "it was bound, and the line was not reached");
         check(None, bound(4), None, false, "it was moved to line 4; it was bound, and the line was not reached yet");
         check(

@@ -30,8 +30,8 @@ impl ToldBreakpoint {
         };
         let unbound = |message| ToldBreakpoint { verified: false, file: file.clone(), line, column, message };
         match status {
-            BindingStatus::Verified { line: bound, column: at } => {
-                ToldBreakpoint { verified: true, file, line: bound.or(line), column: at.or(column), message: None }
+            BindingStatus::Verified { line: bound, column: at, note } => {
+                ToldBreakpoint { verified: true, file, line: bound.or(line), column: at.or(column), message: note }
             }
             BindingStatus::Pending(reason) => unbound(reason),
             BindingStatus::Unbound(reason) => unbound(Some(reason)),
@@ -40,11 +40,7 @@ impl ToldBreakpoint {
 
     /// The same with the column that the breakpoint itself has, if any.
     fn at_column_of(self, spec: &BreakpointSpec) -> ToldBreakpoint {
-        let column = match &spec.kind {
-            BreakpointKind::Line { column, .. } => *column,
-            _ => None,
-        };
-        ToldBreakpoint { column, ..self }
+        ToldBreakpoint { column: spec.column(), ..self }
     }
 
     /// The `Breakpoint` of the protocol.
@@ -150,7 +146,7 @@ mod tests {
         assert_eq!(events[0]["breakpoint"]["source"], json!({"name": "a.py", "path": "/a.py"}));
         view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending(None)));
         assert!(view.take_events(&owner, &list, pending).is_empty());
-        let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None };
+        let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None, note: None };
         assert_eq!(summary(&view.take_events(&owner, &list, bound)), ["changed 1 2 true", "changed 2 3 true"]);
         // The agent removes both by their ids.
         list.breakpoints.clear();
@@ -164,7 +160,7 @@ mod tests {
         let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.js"));
         let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
         list.set_line(file, "a\nb\n", 1.into(), BreakpointConditions::default()).unwrap();
-        let bound = |column| move |_| BindingStatus::Verified { line: Some(1), column: Some(column) };
+        let bound = |column| move |_| BindingStatus::Verified { line: Some(1), column: Some(column), note: None };
         let events = view.take_events(&owner, &list, bound(3));
         assert_eq!((&events[0]["reason"], &events[0]["breakpoint"]["column"]), (&json!("new"), &Value::Null));
         assert!(view.take_events(&owner, &list, bound(3)).is_empty());

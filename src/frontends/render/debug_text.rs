@@ -35,8 +35,9 @@ impl ResultText for LaunchReport {
         let pid = self.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         let (id, stop) = (&self.stopped.session_id, self.stopped.text());
         let mut out = format!("session {id} ({}{pid})\n{stop}", self.adapter);
-        let unverified = self.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified);
-        out.extend(unverified.map(|breakpoint| format!("\n{}", breakpoint.text())));
+        let is_as_requested = |it: &&BreakpointReport| it.state == BreakpointState::Verified && it.message.is_none();
+        let others = self.breakpoints.iter().filter(|it| !is_as_requested(it));
+        out.extend(others.map(|breakpoint| format!("\n{}", breakpoint.text())));
         out
     }
 }

@@ -182,7 +182,9 @@ pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: 
 pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
     let breakpoints::BreakpointSpec { id, kind, conditions, owner } = &reported.spec;
     let (state, bound, message) = match &reported.status {
-        breakpoints::BindingStatus::Verified { line, column } => (BreakpointState::Verified, (*line, *column), None),
+        breakpoints::BindingStatus::Verified { line, column, note } => {
+            (BreakpointState::Verified, (*line, *column), note.clone())
+        }
         breakpoints::BindingStatus::Pending(reason) => (BreakpointState::Pending, (None, None), reason.clone()),
         breakpoints::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, (None, None), Some(reason.clone())),
     };

@@ -2,6 +2,7 @@
 //! process; the supervisor holds the sessions.
 
 mod breakpoint_persistence;
+mod columns;
 mod edited_sources;
 mod ended_stops;
 mod exit_facts;
