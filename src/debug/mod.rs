@@ -7,6 +7,7 @@
 //! | `inspect` | reading and changing a stopped program |
 //! | `breakpoints` | the workspace's breakpoints, and sending them to targets |
 //! | `join` | editors that join a session: a DAP server for each |
+//! | `file_names`, `workspace_links` | the user's own names for files |
 //!
 //! Does not depend on windows or the wire API; uses adapters only through their table.
 
@@ -25,17 +26,20 @@
 )]
 
 pub mod breakpoints;
+mod file_names;
 pub mod host;
 pub mod inspect;
 pub mod join;
 pub mod session;
 pub mod source_file;
+mod workspace_links;
 
 /// What is to be debugged, as the adapters' table defines it.
 pub mod program {
     pub use crate::adapters::{Address, DebugTarget, DebugTargetKind};
 }
 
+pub use file_names::{FileNames, ShownFile, ShownPlace, display_path};
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
 pub use host::code_swap::{CodeSwap, swap_code};
 pub use host::ended_sessions::expired_sessions;

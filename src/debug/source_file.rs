@@ -1,12 +1,19 @@
 //! Reads source files within bounds: a path in a workspace may lead to a device or a pipe.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tether_base::bounded_file::{self, Links};
 
 /// A longer file is not a source file.
 const MAX_BYTES: u64 = 32 << 20;
+
+/// The path of a file without links in it; of a file that is not there, and of code without a file, the path itself. Blocks
+/// shortly.
+pub fn canonical_path(path: &Path) -> PathBuf {
+    let canonical = if path.is_absolute() { path.canonicalize().ok() } else { None };
+    canonical.unwrap_or_else(|| path.to_owned())
+}
 
 /// The text of a file; bytes that are not UTF-8 are replaced. Blocks. Errors: not a regular file, or too long.
 pub fn read_source(path: &Path) -> io::Result<String> {

@@ -29,6 +29,8 @@ export interface BreakpointReport {
   notes?: string[];
   /** The joined editor that has set it; it goes when the editor does. */
   owner?: string;
+  /** Where `file` leads to over a link, if it does. */
+  realPath?: string;
   state: BreakpointState;
 }
 
@@ -179,6 +181,8 @@ export interface StopLocation {
   className?: string;
   lineNumber: number;
   methodName: string;
+  /** Where `sourcePath` leads to over a link, if it does. */
+  realPath?: string;
   /** None for code without a file. */
   sourcePath?: string;
 }
@@ -261,6 +265,8 @@ export interface UnreachedReport {
   breakpointId: number;
   /** `app.py:12`, a function, or what it watches. */
   place: string;
+  /** Where the file leads to over a link, if it does. */
+  realPath?: string;
   /** In one sentence. */
   reason: string;
 }

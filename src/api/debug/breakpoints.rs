@@ -150,6 +150,8 @@ pub struct BreakpointReport {
     pub breakpoint_id: u32,
     pub state: BreakpointState,
     pub file: Option<String>,
+    /// Where `file` leads to over a link, if it does.
+    pub real_path: Option<String>,
     pub class_name: Option<String>,
     /// Where it is; an adapter may have moved it to the next line with code.
     pub line: Option<u32>,

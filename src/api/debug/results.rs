@@ -33,6 +33,8 @@ pub struct StopLocation {
     pub line_number: u32,
     /// None for code without a file.
     pub source_path: Option<String>,
+    /// Where `sourcePath` leads to over a link, if it does.
+    pub real_path: Option<String>,
 }
 
 /// A debug session that is stopped in the window.
@@ -95,12 +97,15 @@ pub struct StopReport {
 }
 
 /// A breakpoint that has not stopped a session.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachedReport {
     pub breakpoint_id: u32,
     /// `app.py:12`, a function, or what it watches.
     pub place: String,
+    /// Where the file leads to over a link, if it does.
+    pub real_path: Option<String>,
     /// In one sentence.
     pub reason: String,
 }
@@ -154,6 +159,8 @@ pub struct FrameEntry {
     pub frame_id: i64,
     pub name: String,
     pub file: Option<String>,
+    /// Where `file` leads to over a link, if it does.
+    pub real_path: Option<String>,
     /// Code without a file: `debug_source` shows it.
     pub source_reference: Option<i64>,
     pub line: u32,

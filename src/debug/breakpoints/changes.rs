@@ -102,7 +102,7 @@ mod tests {
         let mut list = StoredBreakpoints::default();
         let empty = list.clone();
         let line = |list: &mut StoredBreakpoints, file: &str, at: u32, conditions: BreakpointConditions| {
-            list.set_line(Path::new(file), TEXT, at.into(), conditions).unwrap().id
+            list.set_line(Path::new(file).into(), TEXT, at.into(), conditions).unwrap().id
         };
         let first = line(&mut list, "/a", 1, BreakpointConditions::default());
         line(&mut list, "/a", 2, BreakpointConditions::default());

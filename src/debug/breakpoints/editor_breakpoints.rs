@@ -4,14 +4,15 @@
 //! so that each session's host knows them; those of an editor whose process has ended are removed.
 //! Does no I/O. Does not depend on how an editor sends them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tether_base::error::Result;
 use tether_dap::types::ExceptionFilterOptions;
 
 use super::list::StoredBreakpoints;
 use super::spec::{
-    BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions, LinePosition,
+    BreakpointConditions, BreakpointFile, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions,
+    LinePosition,
 };
 
 /// A line breakpoint as an editor requests it.
@@ -40,20 +41,20 @@ impl StoredBreakpoints {
     pub fn replace_editor_lines(
         &mut self,
         owner: &BreakpointOwner,
-        file: &Path,
+        file: BreakpointFile<'_>,
         text: &str,
         lines: Vec<EditorLine>,
     ) -> ReplacedLines {
-        let is_own = |spec: &BreakpointSpec| spec.owner.as_ref() == Some(owner) && spec.file() == Some(file);
+        let is_own = |spec: &BreakpointSpec| spec.owner.as_ref() == Some(owner) && spec.file() == Some(file.path);
         let mut before: Vec<BreakpointSpec> = self.breakpoints.extract_if(.., |spec| is_own(spec)).collect();
         let specs = lines.into_iter().map(|line| self.put_editor_line(owner, file, text, line, &mut before)).collect();
-        ReplacedLines { file: file.to_owned(), specs, removed: before.iter().map(|spec| spec.id).collect() }
+        ReplacedLines { file: file.path.to_owned(), specs, removed: before.iter().map(|spec| spec.id).collect() }
     }
 
     fn put_editor_line(
         &mut self,
         owner: &BreakpointOwner,
-        file: &Path,
+        file: BreakpointFile<'_>,
         text: &str,
         EditorLine { at, conditions }: EditorLine,
         before: &mut Vec<BreakpointSpec>,
@@ -62,7 +63,7 @@ impl StoredBreakpoints {
         if let Some(same) = of_workspace.filter(|spec| spec.conditions == conditions) {
             return Ok(same);
         }
-        let known = before.iter().position(|spec| spec.is_at(file, at)).map(|index| before.remove(index).id);
+        let known = before.iter().position(|spec| spec.is_at(file.path, at)).map(|index| before.remove(index).id);
         let id = known.unwrap_or_else(|| self.next_id());
         self.put_spec(BreakpointSpec { id, kind, conditions, owner: Some(owner.clone()) })
     }
@@ -125,6 +126,8 @@ impl StoredBreakpoints {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const TEXT: &str = "a\nb\nc\nd\n";
@@ -145,20 +148,20 @@ mod tests {
     #[test]
     fn an_editor_replaces_only_its_own_and_those_of_others_stay() {
         let (mut list, file) = (StoredBreakpoints::default(), Path::new("/a.py"));
-        list.set_line(file, TEXT, 1.into(), BreakpointConditions::default()).unwrap();
-        let first = list.replace_editor_lines(&editor(1), file, TEXT, lines(&[2, 3, 9]));
+        list.set_line(file.into(), TEXT, 1.into(), BreakpointConditions::default()).unwrap();
+        let first = list.replace_editor_lines(&editor(1), file.into(), TEXT, lines(&[2, 3, 9]));
         assert_eq!((ids(&first), first.removed), (vec![Some(2), Some(3), None], vec![]));
         assert!(first.specs[2].as_ref().unwrap_err().to_string().contains("it has 4 lines"));
-        let other = list.replace_editor_lines(&editor(2), file, TEXT, lines(&[2]));
+        let other = list.replace_editor_lines(&editor(2), file.into(), TEXT, lines(&[2]));
         assert_eq!(ids(&other), [Some(4)], "each has its own on the same line");
         // Line 3 keeps its id; the workspace's own breakpoint on line 1 counts for both.
-        let again = list.replace_editor_lines(&editor(1), file, TEXT, lines(&[3, 1]));
+        let again = list.replace_editor_lines(&editor(1), file.into(), TEXT, lines(&[3, 1]));
         assert_eq!((ids(&again), again.removed), (vec![Some(3), Some(1)], vec![2]));
-        let none = list.replace_editor_lines(&editor(1), file, TEXT, Vec::new());
+        let none = list.replace_editor_lines(&editor(1), file.into(), TEXT, Vec::new());
         assert_eq!(none.removed, [3], "the workspace's own stays");
         assert_eq!(list.breakpoints.iter().map(|spec| spec.id).collect::<Vec<_>>(), [1, 4]);
         // The agent's breakpoint on an editor's line is a second one.
-        assert_eq!(list.set_line(file, TEXT, 2.into(), BreakpointConditions::default()).unwrap().id, 5);
+        assert_eq!(list.set_line(file.into(), TEXT, 2.into(), BreakpointConditions::default()).unwrap().id, 5);
         assert_eq!(list.remove_editor(&editor(2)).len(), 1);
         assert_eq!(list.breakpoints.len(), 2);
     }
@@ -166,7 +169,7 @@ mod tests {
     #[test]
     fn what_an_editor_has_is_stored_with_it_and_not_exported() {
         let (mut list, file) = (StoredBreakpoints::default(), Path::new("/a.py"));
-        list.replace_editor_lines(&editor(1), file, TEXT, lines(&[2]));
+        list.replace_editor_lines(&editor(1), file.into(), TEXT, lines(&[2]));
         let functions = vec![("f".to_owned(), BreakpointConditions::default())];
         let (specs, _) = list.replace_editor_functions(&editor(1), functions.clone());
         assert_eq!(specs[0].as_ref().unwrap().id, 2);

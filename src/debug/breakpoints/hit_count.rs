@@ -92,6 +92,7 @@ mod tests {
     fn an_adapter_that_ignores_columns_is_sent_none() {
         let kind = BreakpointKind::Line {
             file: "/a.py".into(),
+            named: None,
             line: 3,
             column: Some(5),
             anchor: Default::default(),

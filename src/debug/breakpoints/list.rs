@@ -12,7 +12,7 @@ use tether_base::line_anchor::{AnchorStatus, LineAnchor, SourceLines};
 
 use super::hit_count::hit_condition;
 use super::spec::{
-    BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,
+    BreakpointConditions, BreakpointFile, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,
 };
 
 /// The schema version of the file.
@@ -71,8 +71,9 @@ impl StoredBreakpoints {
 
     fn change_paths(&mut self, change: impl Fn(&Path) -> PathBuf) {
         for spec in &mut self.breakpoints {
-            if let BreakpointKind::Line { file, .. } = &mut spec.kind {
+            if let BreakpointKind::Line { file, named, .. } = &mut spec.kind {
                 *file = change(file);
+                *named = named.take().map(|named| change(&named));
             }
         }
     }
@@ -121,7 +122,7 @@ impl StoredBreakpoints {
     /// Errors: no such line, too many breakpoints.
     pub fn set_line(
         &mut self,
-        file: &Path,
+        file: BreakpointFile<'_>,
         text: &str,
         at: LinePosition,
         conditions: BreakpointConditions,
@@ -132,7 +133,12 @@ impl StoredBreakpoints {
 
     /// A breakpoint on a line of a file with that text, for one session until its next stop: it has an id of its own but
     /// is not in the list. `None` if a breakpoint without conditions is there. Errors: no such line.
-    pub fn temporary_on_line(&mut self, file: &Path, text: &str, line: u32) -> Result<Option<BreakpointSpec>> {
+    pub fn temporary_on_line(
+        &mut self,
+        file: BreakpointFile<'_>,
+        text: &str,
+        line: u32,
+    ) -> Result<Option<BreakpointSpec>> {
         let (kind, known) = self.resolve_line(file, text, line.into())?;
         if known.is_some_and(|known| known.conditions == BreakpointConditions::default()) {
             return Ok(None);
@@ -144,7 +150,7 @@ impl StoredBreakpoints {
     /// A line of a file as it is now, and the breakpoint that is on it.
     pub(super) fn resolve_line(
         &mut self,
-        file: &Path,
+        BreakpointFile { path: file, named }: BreakpointFile<'_>,
         text: &str,
         at: LinePosition,
     ) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
@@ -156,7 +162,8 @@ impl StoredBreakpoints {
         self.follow_source_change(file, &source);
         let known = self.find_at(file, at).cloned();
         let anchor_status = AnchorStatus::Kept;
-        Ok((BreakpointKind::Line { file: file.to_owned(), line, column, anchor, anchor_status }, known))
+        let (file, named) = (file.to_owned(), named.map(Path::to_owned));
+        Ok((BreakpointKind::Line { file, named, line, column, anchor, anchor_status }, known))
     }
 
     /// Sets a function, class or data breakpoint. One on the same function, line or expression is replaced.

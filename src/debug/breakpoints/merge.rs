@@ -65,7 +65,7 @@ mod tests {
         let (anchor, anchor_status) = (LineAnchor::default(), AnchorStatus::Kept);
         BreakpointSpec {
             id,
-            kind: BreakpointKind::Line { file: "/a".into(), line, column: None, anchor, anchor_status },
+            kind: BreakpointKind::Line { file: "/a".into(), named: None, line, column: None, anchor, anchor_status },
             conditions: BreakpointConditions { condition, log_message, hit_condition: None },
             owner: None,
         }

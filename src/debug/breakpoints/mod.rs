@@ -5,6 +5,7 @@
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
 //! | `list` | all breakpoints at one moment, and how each change alters them |
 //! | `changes` | what running programs have to be told of a change |
+//! | `given_name` | the path by which a user has named a file |
 //! | `editor_breakpoints` | those of joined editors, which go when their editor does |
 //! | `store` | all breakpoints; `breakpoints.json` in the state folder |
 //! | `merge` | breakpoints of several owners in one place, as one for the adapter |
@@ -20,6 +21,7 @@ mod changes;
 pub(super) mod data_sync;
 mod editor_breakpoints;
 pub(super) mod function_sync;
+mod given_name;
 pub(super) mod hit_count;
 mod list;
 mod merge;
@@ -32,7 +34,7 @@ pub use changes::BreakpointChanges;
 pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;
 pub use spec::{
-    BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions, ExceptionSpec,
-    LinePosition,
+    BreakpointConditions, BreakpointFile, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions,
+    ExceptionSpec, LinePosition,
 };
 pub use store::BreakpointStore;

@@ -26,6 +26,21 @@ impl From<u32> for LinePosition {
     }
 }
 
+/// A file with breakpoints.
+#[derive(Clone, Copy, Debug)]
+pub struct BreakpointFile<'a> {
+    /// Canonical path.
+    pub path: &'a Path,
+    /// The user's own, where that leads to it over a link.
+    pub named: Option<&'a Path>,
+}
+
+impl<'a> From<&'a Path> for BreakpointFile<'a> {
+    fn from(path: &'a Path) -> BreakpointFile<'a> {
+        BreakpointFile { path, named: None }
+    }
+}
+
 /// One breakpoint that a user has set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,8 +85,11 @@ pub struct EditorExceptions {
 pub enum BreakpointKind {
     /// On a line.
     Line {
-        /// Absolute path.
+        /// Canonical path.
         file: PathBuf,
+        /// The path by which the user has named the file, absolute, where that leads to it over a link.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<PathBuf>,
         /// From 1, in the file as it was last read.
         line: u32,
         /// From 1, if it is on one of several places of the line.

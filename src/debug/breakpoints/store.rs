@@ -22,8 +22,9 @@ use tether_base::sync::lock;
 use tokio::sync::watch;
 
 use super::editor_breakpoints::{EditorLine, ReplacedLines};
+use super::given_name::name_as_given;
 use super::list::StoredBreakpoints;
-use super::spec::{BreakpointConditions, BreakpointOwner, BreakpointSpec, LinePosition};
+use super::spec::{BreakpointConditions, BreakpointFile, BreakpointOwner, BreakpointSpec, LinePosition};
 use crate::debug::source_file::read_source;
 use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
@@ -131,8 +132,8 @@ impl BreakpointStore {
     ) -> Result<BreakpointSpec> {
         let (file, at) = (file.to_owned(), at.into());
         self.change(move |list| {
-            let (file, text) = read_breakpoint_source(&file)?;
-            list.set_line(&file, &text, at, conditions)
+            let source = read_breakpoint_source(&file)?;
+            list.set_line(source.file(), &source.text, at, conditions)
         })
         .await
     }
@@ -147,8 +148,8 @@ impl BreakpointStore {
     ) -> Result<ReplacedLines> {
         let file = file.to_owned();
         self.change(move |list| {
-            let (file, text) = read_breakpoint_source(&file)?;
-            Ok(list.replace_editor_lines(&owner, &file, &text, lines))
+            let source = read_breakpoint_source(&file)?;
+            Ok(list.replace_editor_lines(&owner, source.file(), &source.text, lines))
         })
         .await
     }
@@ -158,8 +159,8 @@ impl BreakpointStore {
     pub async fn temporary_on_line(&self, file: &Path, line: u32) -> Result<Option<BreakpointSpec>> {
         let file = file.to_owned();
         self.change(move |list| {
-            let (file, text) = read_breakpoint_source(&file)?;
-            list.temporary_on_line(&file, &text, line)
+            let source = read_breakpoint_source(&file)?;
+            list.temporary_on_line(source.file(), &source.text, line)
         })
         .await
     }
@@ -277,17 +278,31 @@ fn read_version(file: WorkspaceFile<'_>) -> Option<FileVersion> {
     Some((found.ino(), found.mtime(), found.mtime_nsec(), found.len()))
 }
 
-/// The canonical path and the text of a file for a breakpoint. Errors: it is no readable source file.
-fn read_breakpoint_source(file: &Path) -> Result<(PathBuf, String)> {
+/// A file for a breakpoint.
+struct BreakpointSource {
+    path: PathBuf,
+    named: Option<PathBuf>,
+    text: String,
+}
+
+impl BreakpointSource {
+    fn file(&self) -> BreakpointFile<'_> {
+        BreakpointFile { path: &self.path, named: self.named.as_deref() }
+    }
+}
+
+/// Errors: it is no readable source file.
+fn read_breakpoint_source(file: &Path) -> Result<BreakpointSource> {
     let file = std::path::absolute(file).doing(|| format!("cannot resolve {}", file.display()))?;
-    let file = file.canonicalize().map_err(|cause| {
+    let path = file.canonicalize().map_err(|cause| {
         let error = Error::new(ErrorKind::Usage, format!("cannot set a breakpoint in {}", file.display()));
         error.because(cause).hint("name a file that is there, relative to the workspace")
     })?;
-    let text = read_source(&file)
+    let text = read_source(&path)
         .doing(|| format!("cannot set a breakpoint in {}", file.display()))
         .map_err(|error| error.hint("name a source file, relative to the workspace"))?;
-    Ok((file, text))
+    let named = name_as_given(&file, &path);
+    Ok(BreakpointSource { path, named, text })
 }
 
 fn store_file<'p>(folder: &'p Path, name: &'p str) -> WorkspaceFile<'p> {

@@ -65,9 +65,11 @@ async fn restore_breakpoints(sessions: &SessionRegistry, before: &StoredBreakpoi
         warn!("{error}");
     }
     for spec in ids.iter().filter_map(|id| before.get(*id)) {
-        let BreakpointKind::Line { file, line, column, .. } = &spec.kind else { continue };
+        let BreakpointKind::Line { file, named, line, column, .. } = &spec.kind else { continue };
         let at = LinePosition { line: *line, column: *column };
-        if let Err(error) = sessions.set_line_breakpoint(file, at, spec.conditions.clone()).await {
+        if let Err(error) =
+            sessions.set_line_breakpoint(named.as_ref().unwrap_or(file), at, spec.conditions.clone()).await
+        {
             warn!("{error}");
         }
     }

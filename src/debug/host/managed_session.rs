@@ -5,7 +5,7 @@
 //! locate ─▶ plan ─▶ start (process, connection) ─▶ DebugSession ─▶ … ─▶ its last target ends ─▶ session_end's steps
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,6 +20,7 @@ use super::session_end::StopMode;
 use super::session_end_driver::SessionEnding;
 use super::session_request::SessionRequest;
 use crate::adapters::{Adapter, DebugTargetKind};
+use crate::debug::file_names::FileNames;
 use crate::debug::inspect;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::TargetSnapshot;
@@ -78,6 +79,11 @@ impl ManagedSession {
     /// Adds a further program, which has been started.
     pub(super) fn add_companion(&self, companion: ManagedSession) {
         lock(&self.companions).push(companion);
+    }
+
+    /// The user's names for its files, as absolute paths.
+    pub fn absolute_file_names(&self) -> FileNames {
+        FileNames::of_workspace(Path::new(""), self.session.shared.breakpoints.clone())
     }
 
     /// Whether all its targets have ended.

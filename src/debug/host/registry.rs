@@ -21,6 +21,7 @@ use super::start::random_suffix;
 use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession, session_number};
 use crate::adapters::{AdapterSearch, wait_for_late_workers};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
+use crate::debug::file_names::FileNames;
 use crate::timeline::Timeline;
 use crate::vocabulary::RunState;
 use crate::workspace::workspace_programs::ProgramConsent;
@@ -41,6 +42,7 @@ pub(in crate::debug) struct RegistryInner {
     /// The launch id of the session, in a process that hosts one.
     pub(in crate::debug) host: Option<Arc<str>>,
     pub(in crate::debug) breakpoints: BreakpointStore,
+    file_names: FileNames,
     /// The breakpoints that the sessions here have been told of.
     pub(in crate::debug) sent_breakpoints: Mutex<Arc<StoredBreakpoints>>,
     /// The sessions in other processes.
@@ -126,6 +128,7 @@ impl SessionRegistry {
             launch_id_prefix,
             host,
             sent_breakpoints: Mutex::new(breakpoints.current()),
+            file_names: FileNames::of_workspace(workspace, breakpoints.clone()),
             breakpoints,
             remote: OnceLock::new(),
             table: Mutex::new(SessionTable { last_number: leftover.last, sessions: Vec::new() }),
@@ -153,6 +156,16 @@ impl SessionRegistry {
     /// The folder of the workspace.
     pub fn workspace(&self) -> &Path {
         &self.0.workspace
+    }
+
+    /// The user's own names for the files of the workspace.
+    pub fn file_names(&self) -> &FileNames {
+        &self.0.file_names
+    }
+
+    /// The same for what a session shows, whose breakpoints may be its own.
+    pub fn file_names_of(&self, managed: &ManagedSession) -> FileNames {
+        self.0.file_names.with_breakpoints(managed.session.shared.breakpoints.clone())
     }
 
     /// What happens in the workspace.

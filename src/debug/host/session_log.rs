@@ -3,12 +3,11 @@
 //! No text of the program is recorded: it may have secrets. Sends no requests: the place of a stop is that of the breakpoint
 //! that was hit.
 
-use std::path::Path;
-
 use tracing::info;
 
 use super::managed_session::ManagedSession;
 use crate::debug::breakpoints::BreakpointKind;
+use crate::debug::file_names::FileNames;
 use crate::debug::session::snapshot::{SessionSnapshot, TargetSnapshot};
 use crate::debug::session::stop::ThreadStop;
 use crate::debug::session::target_state::ProgramExit;
@@ -18,6 +17,7 @@ use crate::vocabulary::{RunState, StopKind, TimelineEvent, TimelineKind};
 /// Records the changes of one session's targets.
 pub(super) struct SessionLog {
     managed: ManagedSession,
+    names: FileNames,
     timeline: Timeline,
     /// Of each target: what it was doing, and in which generation it had stopped.
     seen: Vec<(RunState, u64)>,
@@ -28,9 +28,9 @@ pub(super) struct SessionLog {
 
 impl SessionLog {
     /// Records that the session begins.
-    pub fn begin(managed: ManagedSession, timeline: Timeline) -> SessionLog {
+    pub fn begin(managed: ManagedSession, names: FileNames, timeline: Timeline) -> SessionLog {
         info!("{}: {} begins, with {}", managed.id, managed.request.name, managed.adapter.name);
-        let log = SessionLog { managed, timeline, seen: Vec::new(), resumed_in: 0, is_end_recorded: false };
+        let log = SessionLog { managed, names, timeline, seen: Vec::new(), resumed_in: 0, is_end_recorded: false };
         let text = format!("{}, with {}", log.managed.request.name, log.managed.adapter.name);
         log.record_event(TimelineKind::SessionStarted, text, |_| ());
         log
@@ -42,8 +42,8 @@ impl SessionLog {
         self.timeline.record(event);
     }
 
-    /// Records what has changed; `workspace` is the folder to which places are relative.
-    pub fn record_snapshot(&mut self, snapshot: &SessionSnapshot, workspace: &Path) {
+    /// Records what has changed.
+    pub fn record_snapshot(&mut self, snapshot: &SessionSnapshot) {
         if let Some(resume) = snapshot.last_resume().filter(|it| it.generation > self.resumed_in) {
             self.resumed_in = resume.generation;
             let by = Some(resume.by.to_string());
@@ -60,7 +60,7 @@ impl SessionLog {
                 let name = if index == 0 { String::new() } else { format!(" target {index} {}", target.name) };
                 info!("{}{name}: {change}", self.managed.id);
                 if let (RunState::Stopped, Some(stop)) = (now.0, target.state.stops().first()) {
-                    let place = self.stop_place(stop).map(|place| shorten_place(place, workspace));
+                    let place = self.stop_place(stop);
                     let text = format!("{}{name}", stop_word(stop.kind));
                     self.record_event(TimelineKind::Stopped, text, |event| event.place = place);
                 }
@@ -110,18 +110,9 @@ impl SessionLog {
     fn stop_place(&self, stop: &ThreadStop) -> Option<String> {
         let (id, _) = stop.hits.first()?;
         let breakpoints = self.managed.session.shared.breakpoints.current();
-        match &breakpoints.get(*id)?.kind {
-            BreakpointKind::Line { file, line, .. } => Some(format!("{}:{line}", file.display())),
-            BreakpointKind::Function { name } => Some(name.clone()),
-            BreakpointKind::ClassLine { class_name, line } => Some(format!("{class_name}:{line}")),
-            BreakpointKind::Data { .. } => None,
-        }
+        let kind = &breakpoints.get(*id)?.kind;
+        (!matches!(kind, BreakpointKind::Data { .. })).then(|| self.names.show_place(kind).text)
     }
-}
-
-/// Relative to the workspace, if it lies in it.
-fn shorten_place(place: String, workspace: &Path) -> String {
-    Path::new(&place).strip_prefix(workspace).map(|it| it.display().to_string()).unwrap_or(place)
 }
 
 fn stop_word(kind: StopKind) -> &'static str {

@@ -164,6 +164,7 @@ impl SessionRegistry {
             ended: false,
             host: None,
         };
+        self.file_names().forget_links();
         // Stored before its first process runs: the next supervisor knows everything that is started.
         let stored = self.0.store.add_session(entry).await;
         let (managed, driver) = start_adapter(prepared).await?;
@@ -174,8 +175,8 @@ impl SessionRegistry {
         let sessions = Arc::downgrade(&self.0);
         let mut snapshots = managed.session.watch();
         // The log of the first program has all targets.
-        let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone(), self.0.timeline.clone()));
-        let workspace = self.0.workspace.clone();
+        let names = self.file_names_of(&managed);
+        let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone(), names, self.0.timeline.clone()));
         if let Some(first) = joins {
             first.add_companion(managed.clone());
         }
@@ -186,14 +187,14 @@ impl SessionRegistry {
                     () = &mut driver => break,
                     Ok(()) = snapshots.changed() => {
                         if let Some(log) = &mut log {
-                            log.record_snapshot(&snapshots.borrow_and_update(), &workspace);
+                            log.record_snapshot(&snapshots.borrow_and_update());
                         }
                         changed.send_modify(|count| *count = count.wrapping_add(1));
                     }
                 }
             }
             if let Some(log) = &mut log {
-                log.record_snapshot(&snapshots.borrow(), &workspace);
+                log.record_snapshot(&snapshots.borrow());
             }
             if session.has_released_program() {
                 store.add_released(&launch_id);

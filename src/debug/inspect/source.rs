@@ -23,16 +23,19 @@ pub async fn source_text(session: &DebugSession, reference: ScopedId, source: Op
     Ok(answer.map_err(|cause| session.request_error("read the source", cause))?.content)
 }
 
-/// Finds out whether a frame of the current stop, or the adapter by itself, has named this file.
-pub async fn find_named_source(session: &DebugSession, path: &str) -> bool {
+/// Finds out whether a frame of the current stop, or the adapter by itself, has named this file, by one of these paths to it.
+pub async fn find_named_source(session: &DebugSession, paths: &[&str]) -> bool {
     let generation = session.snapshot().generation;
-    if session.shared.with_state(|state| state.stop_cache.has_frame_in(generation, path))
-        || session.event_log().has_loaded_source(path)
-    {
+    let is_known = |path: &&str| {
+        session.shared.with_state(|state| state.stop_cache.has_frame_in(generation, path))
+            || session.event_log().has_loaded_source(path)
+    };
+    if paths.iter().any(is_known) {
         return true;
     }
     let stack = read_stack(session, None, None, Some(MAX_NAMING_FRAMES)).await;
-    stack.is_ok_and(|stack| stack.frames.iter().any(|frame| frame.path() == Some(path)))
+    let is_named = |path: Option<&str>| path.is_some_and(|path| paths.contains(&path));
+    stack.is_ok_and(|stack| stack.frames.iter().any(|frame| is_named(frame.path())))
 }
 
 /// The text of a frame's source: of its file as it was loaded, or from the adapter.

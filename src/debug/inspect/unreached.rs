@@ -15,11 +15,11 @@ const NOT_DEBUGGED: &str = "processNotDebugged";
 const MAX_PROCESSES: usize = 3;
 
 /// A breakpoint that has not stopped the session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UnreachedBreakpoint {
     pub spec_id: u32,
-    /// Where it is set: an absolute path with its line, a function, what it watches.
-    pub place: String,
+    /// Where it is set.
+    pub kind: BreakpointKind,
     /// In one sentence.
     pub reason: String,
 }
@@ -36,7 +36,7 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
         let hits = session.hit_count(spec.id);
         if hits > 0 {
             let reason = unmet_hits(&adapters, spec, hits)?;
-            return Some(UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason });
+            return Some(UnreachedBreakpoint { spec_id: spec.id, kind: spec.kind.clone(), reason });
         }
         let condition = spec.conditions.condition.as_deref();
         let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
@@ -57,7 +57,7 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
         if !is_bound {
             reason.push_str(&others);
         }
-        Some(UnreachedBreakpoint { spec_id: spec.id, place: describe_place(&spec.kind), reason })
+        Some(UnreachedBreakpoint { spec_id: spec.id, kind: spec.kind.clone(), reason })
     });
     unreached.collect()
 }
@@ -82,15 +82,6 @@ fn may_be_of(adapters: &[&Adapter], file: &Path) -> bool {
     let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
     let has = |row: &&Adapter| row.extensions.contains(&extension.as_str());
     adapters.iter().any(has) || !ADAPTERS.iter().any(|row| has(&row))
-}
-
-fn describe_place(kind: &BreakpointKind) -> String {
-    match kind {
-        BreakpointKind::Line { file, line, .. } => format!("{}:{line}", file.display()),
-        BreakpointKind::Function { name } => name.clone(),
-        BreakpointKind::ClassLine { class_name, line } => format!("{class_name}:{line}"),
-        BreakpointKind::Data { expression, .. } => expression.clone(),
-    }
 }
 
 /// The adapter has taken it, and has not found its code.
@@ -161,6 +152,7 @@ mod tests {
             id: 1,
             kind: BreakpointKind::Line {
                 file: PathBuf::from("/w/a.js"),
+                named: None,
                 line: 3,
                 column: None,
                 anchor: Default::default(),

@@ -64,6 +64,7 @@ async fn replace_file_lines(
     match context.sessions.replace_editor_lines(&context.owner, Path::new(&path), lines).await {
         Ok(replaced) => {
             lock(&context.view).forget(&replaced.removed);
+            lock(&context.paths).record(&replaced.file, Path::new(&path));
             Ok(replaced)
         }
         Err(error) => Ok(refuse_each(error.to_string())),
@@ -154,7 +155,8 @@ async fn respond_bindings(
     let mut view = lock(&context.view);
     let report = |spec: Result<BreakpointSpec>| match spec {
         Ok(spec) => {
-            let told = ToldBreakpoint::of_spec(&spec, status(spec.id));
+            let file = lock(&context.paths).of_breakpoint(&spec, context.sessions.file_names());
+            let told = ToldBreakpoint::of_spec(&spec, status(spec.id), file);
             let mut reported = told.to_json(spec.id);
             view.record(spec.id, told);
             // The editor's own path may lead to the file over a link.

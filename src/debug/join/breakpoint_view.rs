@@ -22,11 +22,11 @@ pub struct ToldBreakpoint {
 }
 
 impl ToldBreakpoint {
-    /// A breakpoint as it is bound now.
-    pub fn of_spec(spec: &BreakpointSpec, status: BindingStatus) -> ToldBreakpoint {
-        let (file, line, column) = match &spec.kind {
-            BreakpointKind::Line { file, line, column, .. } => (Some(file.clone()), Some(*line), *column),
-            _ => (None, None, None),
+    /// A breakpoint as it is bound now; `file` is the path for the editor.
+    pub fn of_spec(spec: &BreakpointSpec, status: BindingStatus, file: Option<PathBuf>) -> ToldBreakpoint {
+        let (line, column) = match &spec.kind {
+            BreakpointKind::Line { line, column, .. } => (Some(*line), *column),
+            _ => (None, None),
         };
         let unbound = |message| ToldBreakpoint { verified: false, file: file.clone(), line, column, message };
         match status {
@@ -81,19 +81,20 @@ impl BreakpointView {
     }
 
     /// The bodies of the `breakpoint` events that are due. A breakpoint of the editor's own that is not told yet is left to
-    /// the response to its request.
+    /// the response to its request. `file`: the path for the editor of a breakpoint's file.
     pub fn take_events(
         &mut self,
         owner: &BreakpointOwner,
         list: &StoredBreakpoints,
         status: impl Fn(u32) -> BindingStatus,
+        file: impl Fn(&BreakpointSpec) -> Option<PathBuf>,
     ) -> Vec<Value> {
         let event =
             |reason: &str, id: u32, told: &ToldBreakpoint| json!({"reason": reason, "breakpoint": told.to_json(id)});
         let mut events = Vec::new();
         for spec in &list.breakpoints {
             let is_shown = spec.file().is_some() && spec.has_line() && spec.owner.as_ref() != Some(owner);
-            let now = ToldBreakpoint::of_spec(spec, status(spec.id));
+            let now = ToldBreakpoint::of_spec(spec, status(spec.id), file(spec));
             let reason = match self.told.get(&spec.id) {
                 Some(told) if *told == now => continue,
                 Some(_) => "changed",
@@ -137,20 +138,26 @@ mod tests {
         let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.py"));
         let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
         let text = "a\nb\nc\n";
-        list.set_line(file, text, 1.into(), BreakpointConditions::default()).unwrap();
+        list.set_line(file.into(), text, 1.into(), BreakpointConditions::default()).unwrap();
         let line = EditorLine { at: 2.into(), conditions: BreakpointConditions::default() };
-        list.replace_editor_lines(&owner, file, text, vec![line]);
+        list.replace_editor_lines(&owner, file.into(), text, vec![line]);
         let pending = |_| BindingStatus::Pending(None);
-        let events = view.take_events(&owner, &list, pending);
+        let events = view.take_events(&owner, &list, pending, BreakpointSpec::owned_file);
         assert_eq!(summary(&events), ["new 1 1 false"], "its own is left to the response");
         assert_eq!(events[0]["breakpoint"]["source"], json!({"name": "a.py", "path": "/a.py"}));
-        view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending(None)));
-        assert!(view.take_events(&owner, &list, pending).is_empty());
+        view.record(
+            2,
+            ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending(None), Some(file.to_owned())),
+        );
+        assert!(view.take_events(&owner, &list, pending, BreakpointSpec::owned_file).is_empty());
         let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None, note: None };
-        assert_eq!(summary(&view.take_events(&owner, &list, bound)), ["changed 1 2 true", "changed 2 3 true"]);
+        assert_eq!(
+            summary(&view.take_events(&owner, &list, bound, BreakpointSpec::owned_file)),
+            ["changed 1 2 true", "changed 2 3 true"]
+        );
         // The agent removes both by their ids.
         list.breakpoints.clear();
-        let mut events = summary(&view.take_events(&owner, &list, bound));
+        let mut events = summary(&view.take_events(&owner, &list, bound, BreakpointSpec::owned_file));
         events.sort();
         assert_eq!(events, ["removed 1 2 true", "removed 2 3 true"]);
     }
@@ -159,12 +166,12 @@ mod tests {
     fn a_new_breakpoint_is_told_with_its_own_column_and_not_with_that_of_its_place() {
         let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.js"));
         let owner = BreakpointOwner { editor: 1, name: "an editor".into(), host: None };
-        list.set_line(file, "a\nb\n", 1.into(), BreakpointConditions::default()).unwrap();
+        list.set_line(file.into(), "a\nb\n", 1.into(), BreakpointConditions::default()).unwrap();
         let bound = |column| move |_| BindingStatus::Verified { line: Some(1), column: Some(column), note: None };
-        let events = view.take_events(&owner, &list, bound(3));
+        let events = view.take_events(&owner, &list, bound(3), BreakpointSpec::owned_file);
         assert_eq!((&events[0]["reason"], &events[0]["breakpoint"]["column"]), (&json!("new"), &Value::Null));
-        assert!(view.take_events(&owner, &list, bound(3)).is_empty());
-        let events = view.take_events(&owner, &list, bound(4));
+        assert!(view.take_events(&owner, &list, bound(3), BreakpointSpec::owned_file).is_empty());
+        let events = view.take_events(&owner, &list, bound(4), BreakpointSpec::owned_file);
         assert_eq!((&events[0]["reason"], &events[0]["breakpoint"]["column"]), (&json!("changed"), &json!(4)));
     }
 }

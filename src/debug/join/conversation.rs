@@ -75,7 +75,7 @@ pub async fn serve_editor(connection: DapConnection, sessions: SessionRegistry, 
     let (server, inbox, driver) = DapServer::over(connection);
     let membership = EditorMembership::new(sessions.clone());
     let owner = membership.owner.clone();
-    let context = EditorContext { sessions, owner, ids: Arc::default(), view: Arc::default() };
+    let context = EditorContext { sessions, owner, ids: Arc::default(), view: Arc::default(), paths: Arc::default() };
     let mut conversation = EditorConversation {
         server: server.clone(),
         choice,

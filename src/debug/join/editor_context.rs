@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::breakpoint_view::BreakpointView;
 use super::editor_ids::EditorIds;
+use super::source_names::EditorPaths;
 use crate::debug::breakpoints::BreakpointOwner;
 use crate::debug::host::registry::SessionRegistry;
 
@@ -18,4 +19,6 @@ pub struct EditorContext {
     pub ids: Arc<Mutex<EditorIds>>,
     /// The breakpoints that it knows.
     pub view: Arc<Mutex<BreakpointView>>,
+    /// The paths by which it names files.
+    pub paths: Arc<Mutex<EditorPaths>>,
 }

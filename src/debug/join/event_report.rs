@@ -18,6 +18,7 @@ use super::editor_ids::{EditorIds, IdKind};
 use super::id_rewrite::rewrite_for_editor;
 use super::session_feed::FeedChange;
 use super::state_events::{StateChange, state_changes, stop_reason_word};
+use crate::debug::breakpoints::BreakpointSpec;
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::session_shared::ForwardedEvent;
@@ -135,7 +136,10 @@ impl EditorConversation {
         let Some(joined) = &self.joined else { return Ok(()) };
         let session = &joined.managed.session;
         let list = self.context.sessions.current_breakpoints();
-        let events = lock(&self.context.view).take_events(&self.context.owner, &list, |id| session.binding_status(id));
+        let file =
+            |spec: &BreakpointSpec| lock(&self.context.paths).of_breakpoint(spec, self.context.sessions.file_names());
+        let status = |id| session.binding_status(id);
+        let events = lock(&self.context.view).take_events(&self.context.owner, &list, status, file);
         self.send_each("breakpoint", events).await
     }
 
@@ -148,6 +152,7 @@ impl EditorConversation {
         let body = event.body.as_ref().and_then(|body| serde_json::from_str::<Value>(body.get()).ok());
         let Some(mut body) = body else { return Ok(()) };
         rewrite_for_editor(&mut body, target, &mut lock(&self.context.ids));
+        lock(&self.context.paths).rename_sources(&mut body, self.context.sessions.file_names());
         self.send_json(&event.name, body).await?;
         if let Some(thread) = event.read_body::<ThreadEvent>().filter(|thread| thread.reason == "exited") {
             lock(&self.context.ids).forget_thread(ScopedId { target, id: thread.thread_id });

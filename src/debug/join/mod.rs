@@ -11,6 +11,7 @@
 //! | `session_feed` | what has changed at all |
 //! | `breakpoint_view` | what the editor has been told of breakpoints |
 //! | `editor_context` | what its requests share |
+//! | `source_names` | the paths by which the editor knows files |
 //! | `editor_ids`, `id_rewrite` | the ids that the editor sees, and those in forwarded messages |
 //! | `capabilities` | what the editor is told that it may request |
 //! | `membership` | the editor in its session's list; leaving |
@@ -35,6 +36,7 @@ mod id_rewrite;
 mod membership;
 mod session_feed;
 mod session_requests;
+mod source_names;
 mod state_events;
 
 pub use conversation::{OpenSession, SessionChoice, SessionStart, serve_editor, serve_tcp_editor};

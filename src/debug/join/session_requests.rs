@@ -35,6 +35,9 @@ const CHANGING_REQUESTS: [&str; 2] = ["setVariable", "setExpression"];
 /// Of these, the ones about a thread that has stopped.
 const STOPPED_REQUESTS: [&str; 2] = ["stackTrace", "exceptionInfo"];
 
+/// Of these, the ones whose responses name source files.
+const SOURCE_REQUESTS: [&str; 2] = ["stackTrace", "scopes"];
+
 /// Sends a request to the adapter of its target, and its response to the editor.
 pub async fn forward_request(context: EditorContext, managed: ManagedSession, request: IncomingRequest) {
     match request_adapter(&context, &managed.session, &request).await {
@@ -73,6 +76,11 @@ async fn request_adapter(
     let Some(body) = body else { return Ok(None) };
     let mut body: Value = serde_json::from_str(body.get()).map_err(|cause| cause.to_string())?;
     rewrite_for_editor(&mut body, target, &mut lock(&context.ids));
+    if SOURCE_REQUESTS.contains(&command) {
+        let names = context.sessions.file_names();
+        names.prepare().await;
+        lock(&context.paths).rename_sources(&mut body, names);
+    }
     Ok(Some(body))
 }
 

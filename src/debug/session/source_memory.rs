@@ -7,7 +7,7 @@
 //! loadedSource ───▶ a remembered file: read again
 //! ```
 //! A file counts as loaded when the session begins, or when the adapter reports it. Bounded: the texts that were used last
-//! stay. Does not depend on frames.
+//! stay. A file is known by its canonical path, over whichever link it is named. Does not depend on frames.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use tether_base::sync::lock;
 
-use crate::debug::source_file::read_source;
+use crate::debug::source_file::{canonical_path, read_source};
 
 /// Bytes of all remembered texts. A longer one is not remembered.
 const MAX_BYTES: usize = 16 << 20;
@@ -132,18 +132,20 @@ impl SourceMemory {
 
     /// Records that a program has loaded a file. Returns whether it is remembered, and so has to be refreshed.
     pub fn record_loaded(&self, path: &Path) -> bool {
+        let path = &canonical_path(path);
         let mut inner = lock(&self.0);
         if inner.loaded.len() >= MAX_LOADED {
             inner.loaded.clear();
         }
         inner.loaded.insert(path.to_owned(), SystemTime::now());
-        inner.texts.iter().any(|it| it.path == path)
+        inner.texts.iter().any(|it| it.path == *path)
     }
 
     /// Reads a file again that was loaded again. If it has changed even since then, it is forgotten.
     pub async fn refresh(&self, path: PathBuf) {
         let memory = self.clone();
         let refresh = move || {
+            let path = canonical_path(&path);
             let fresh = read_file(&path).ok();
             let mut inner = lock(&memory.0);
             let loaded_at = inner.loaded_at(&path);
@@ -161,6 +163,7 @@ impl SourceMemory {
 
     /// Blocks.
     fn read(&self, path: &Path) -> io::Result<RunningSource> {
+        let path = &canonical_path(path);
         let now = file_stamp(path);
         if let Some(known) = lock(&self.0).use_text(path)
             && now.as_ref().is_ok_and(|now| *now == known.stamp)

@@ -22,6 +22,7 @@ use super::target_handle::TargetHandle;
 use crate::debug::breakpoints::function_sync::PANIC_FUNCTION;
 use crate::debug::breakpoints::hit_count::counted_here;
 use crate::debug::breakpoints::{BreakpointSpec, StoredBreakpoints};
+use crate::debug::source_file::canonical_path;
 use crate::vocabulary::StopKind;
 
 /// What happens at a stop.
@@ -145,7 +146,8 @@ pub async fn decide_with_requests(
             }
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return StopDecision::Stop(stop) };
-            let path = Path::new(path);
+            // As breakpoints name it.
+            let path = &canonical_path(Path::new(path));
             let is_removed = shared.with_state(|state| {
                 let found = state.breakpoints_at_line(target.id, &stored.breakpoints, path, line);
                 stop.hits = found.into_iter().map(|id| (id, state.bindings.count_hit(id))).collect();

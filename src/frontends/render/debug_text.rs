@@ -5,7 +5,8 @@ use tether_base::display_text::{mark_breaks, mark_lines};
 use super::ResultText;
 use super::page_text::cursor_line;
 use super::stop_text::{
-    MAX_THREADS, frame_lines, reason_text, source_note_text, state_text, unreached_text, variable_line, variable_lines,
+    MAX_THREADS, frame_lines, link_text, reason_text, source_note_text, state_text, unreached_text, variable_line,
+    variable_lines,
 };
 use super::text_format::{age_text, notes_text};
 use crate::api::debug::breakpoints::{
@@ -129,7 +130,8 @@ impl ResultText for BreakpointReport {
         let place = match (&self.file, self.line, &self.function, &self.expression) {
             (Some(file), Some(line), ..) => {
                 let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
-                format!("breakpoint {} at {file}:{line}{column}", self.breakpoint_id)
+                let link = link_text(self.real_path.as_deref());
+                format!("breakpoint {} at {file}:{line}{column}{link}", self.breakpoint_id)
             }
             (None, Some(line), None, None) if self.class_name.is_some() => {
                 let class = self.class_name.as_deref().unwrap_or_default();

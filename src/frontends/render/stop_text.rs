@@ -38,7 +38,8 @@ impl ResultText for StopReport {
 pub fn unreached_text(unreached: &[UnreachedReport]) -> String {
     let line = |it: &UnreachedReport| {
         let (place, reason) = (mark_breaks(&it.place), mark_breaks(&it.reason));
-        format!("\n  breakpoint {} at {place} has not stopped it: {reason}", it.breakpoint_id)
+        let link = link_text(it.real_path.as_deref());
+        format!("\n  breakpoint {} at {place}{link} has not stopped it: {reason}", it.breakpoint_id)
     };
     let left_out = unreached.len().saturating_sub(MAX_UNREACHED);
     let more = (left_out > 0).then(|| format!("\n  … and {left_out} more breakpoints have not stopped it"));
@@ -127,9 +128,14 @@ pub fn location_text(it: &StopLocation) -> String {
     let class = it.class_name.as_ref().map(|class| format!("{class}.")).unwrap_or_default();
     let within = format!("in {class}{}", callable_name(&it.method_name));
     match &it.source_path {
-        Some(path) => format!("at {path}:{} {within}", it.line_number),
+        Some(path) => format!("at {path}:{}{} {within}", it.line_number, link_text(it.real_path.as_deref())),
         None => format!("{within}, line {}", it.line_number),
     }
+}
+
+/// Behind a path that leads over a link.
+pub fn link_text(real_path: Option<&str>) -> String {
+    real_path.map(|path| format!(" (links to {})", mark_breaks(path))).unwrap_or_default()
 }
 
 /// `total` is `total()`; what has signs of its own, such as `<module>` or `main(int)`, stays.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use tether_base::error::Result;
 
-use super::convert;
 use super::stop_report::{StopWait, wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
@@ -13,7 +12,7 @@ use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
-use crate::debug::{ManagedSession, Resume};
+use crate::debug::{ManagedSession, Resume, display_path};
 use crate::session_host::context::SessionContext;
 use crate::session_host::operations::SessionOperation;
 use crate::vocabulary::RunState;
@@ -86,7 +85,7 @@ impl SessionOperation for DebugRunToParams {
         limit.or_timed_out(CANNOT_RESUME, resumed).await?;
         let mut report = wait_and_report(context, &managed, wait).await?;
         if matches!(report.state, RunState::Terminated | RunState::Disconnected) {
-            let file = convert::display_path(context.sessions.workspace(), &spot.file);
+            let file = display_path(context.sessions.workspace(), Path::new(&spot.file));
             let never = format!("{file}:{} was never reached", spot.line);
             report.message = Some(report.message.map_or(never.clone(), |message| format!("{never}: {message}")));
         }

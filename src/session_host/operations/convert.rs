@@ -1,7 +1,5 @@
 //! Conversion of sessions, stops and breakpoints into the API's types.
 
-use std::path::Path;
-
 use tether_base::clipped_text::clip_counted;
 use tether_base::line_anchor::AnchorStatus;
 
@@ -12,35 +10,29 @@ use crate::api::debug::results::{
 };
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
-    self, DapVariable, MAX_VALUE_CHARS, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+    self, DapVariable, MAX_VALUE_CHARS, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame,
+    ThrownException, UnreachedBreakpoint,
 };
 use crate::debug::session::source_memory::SourceChange;
-use crate::debug::{BreakpointStatus, ManagedSession, ThreadStop};
+use crate::debug::{BreakpointStatus, FileNames, ManagedSession, ShownFile, ShownPlace, ThreadStop};
 use crate::vocabulary::StopKind;
 
-/// The path relative to the workspace when it is in it.
-pub fn display_path(workspace: &Path, path: &str) -> String {
-    let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
-    inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
-}
-
 /// The breakpoints that have not stopped a session, and why.
-pub fn unreached_reports(managed: &ManagedSession, workspace: &Path) -> Vec<UnreachedReport> {
-    let unreached = inspect::unreached_breakpoints(managed).into_iter().map(|it| UnreachedReport {
-        breakpoint_id: it.spec_id,
-        place: display_path(workspace, &it.place),
-        reason: it.reason,
-    });
-    unreached.collect()
+pub fn unreached_reports(managed: &ManagedSession, names: &FileNames) -> Vec<UnreachedReport> {
+    let report = |it: UnreachedBreakpoint| {
+        let ShownPlace { text: place, real_path } = names.show_place(&it.kind);
+        UnreachedReport { breakpoint_id: it.spec_id, place, real_path, reason: it.reason }
+    };
+    inspect::unreached_breakpoints(managed).into_iter().map(report).collect()
 }
 
 /// Why, where and on which thread a program stopped.
-pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
+pub fn stop_reason(reason: &StopCause, names: &FileNames) -> StopReason {
     let top = reason.top_frame.as_ref();
     let location = top.map(|top| {
         let (class_name, method_name) = class_and_method(top);
-        let (line_number, path) = (line_number(top.line), top.path().map(|path| display_path(workspace, path)));
-        StopLocation { class_name, method_name, line_number, source_path: path }
+        let (source_path, real_path) = shown_source(top, names);
+        StopLocation { class_name, method_name, line_number: line_number(top.line), source_path, real_path }
     });
     let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception_report).unwrap_or_default();
     let watched = reason.watched.clone().map(|(field, old, new)| (Some(field), old, new));
@@ -62,6 +54,12 @@ pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
             text: reason.text.clone(),
         },
     }
+}
+
+/// The user's name for the file of a frame, and where that leads to over a link.
+fn shown_source(frame: &StackFrameInfo, names: &FileNames) -> (Option<String>, Option<String>) {
+    let shown = frame.path().map(|path| names.show(path));
+    shown.map(|ShownFile { name, real_path }| (Some(name), real_path)).unwrap_or_default()
 }
 
 /// The class and the method of a frame. Only the frames of Java have both in their name: `com.example.Order.total`.
@@ -90,13 +88,15 @@ pub fn exception_report(reason: &StopCause) -> ExceptionReport {
     ExceptionReport { class, message, stack }
 }
 
-/// A stack frame, with its path relative to the workspace.
-pub fn frame_entry(frame: &StackFrameInfo, workspace: &Path) -> FrameEntry {
+/// A stack frame.
+pub fn frame_entry(frame: &StackFrameInfo, names: &FileNames) -> FrameEntry {
     let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
+    let (file, real_path) = shown_source(frame, names);
     FrameEntry {
         frame_id: frame.id.to_external(),
         name: frame.name.clone(),
-        file: frame.path().map(|path| display_path(workspace, path)),
+        file,
+        real_path,
         source_reference: reference.map(|id| ScopedId { target: frame.id.target, id }.to_external()),
         line: line_number(frame.line),
         column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
@@ -104,9 +104,9 @@ pub fn frame_entry(frame: &StackFrameInfo, workspace: &Path) -> FrameEntry {
     }
 }
 
-fn summary_frame_entry(frame: &SummaryFrame, workspace: &Path) -> FrameEntry {
+fn summary_frame_entry(frame: &SummaryFrame, names: &FileNames) -> FrameEntry {
     match frame {
-        SummaryFrame::Frame(frame) => frame_entry(frame, workspace),
+        SummaryFrame::Frame(frame) => frame_entry(frame, names),
         SummaryFrame::Folded { first, count, owners } => FrameEntry {
             frame_id: first.to_external(),
             name: owners.join(", "),
@@ -158,19 +158,19 @@ pub fn source_note(managed: &ManagedSession, change: SourceChange) -> String {
 }
 
 /// Frames, locals, source and output of a stop.
-pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: &Path) -> StopSnapshot {
+pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, names: &FileNames) -> StopSnapshot {
     let shown = summary.shown.as_ref();
     let target = shown.map_or(0, |shown| shown.id.target);
     let source = shown.filter(|_| !summary.source.is_empty()).map(|shown| {
         let name = shown.source.as_ref().and_then(|source| source.name.clone());
-        let file = shown.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
+        let file = shown_source(shown, names).0.or(name).unwrap_or_default();
         let excerpt = SourceExcerpt::with_line_numbers(&file, &summary.source, Some(shown.line));
         SourceExcerpt { note: summary.source_change.map(|change| source_note(managed, change)), ..excerpt }
     });
     let is_top = |frame: &&StackFrameInfo| matches!(summary.frames.first(), Some(SummaryFrame::Frame(top)) if top.id == frame.id);
     StopSnapshot {
         frame_id: shown.filter(|shown| !is_top(shown)).map(|shown| shown.id.to_external()),
-        frames: summary.frames.iter().map(|frame| summary_frame_entry(frame, workspace)).collect(),
+        frames: summary.frames.iter().map(|frame| summary_frame_entry(frame, names)).collect(),
         locals: variable_entries(target, summary.locals),
         source,
         output: summary.output,
@@ -179,7 +179,7 @@ pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: 
 }
 
 /// A breakpoint or watchpoint, and its state.
-pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
+pub fn breakpoint_report(reported: &BreakpointStatus, names: &FileNames) -> BreakpointReport {
     let breakpoints::BreakpointSpec { id, kind, conditions, owner } = &reported.spec;
     let (state, bound, message) = match &reported.status {
         breakpoints::BindingStatus::Verified { line, column, note } => {
@@ -200,8 +200,9 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
         ..BreakpointReport::default()
     };
     match kind {
-        breakpoints::BreakpointKind::Line { file, line, column, anchor_status, .. } => {
-            report.file = Some(display_path(workspace, &file.to_string_lossy()));
+        breakpoints::BreakpointKind::Line { file, named, line, column, anchor_status, .. } => {
+            let ShownFile { name, real_path } = names.show_breakpoint_file(file, named.as_deref());
+            (report.file, report.real_path) = (Some(name), real_path);
             report.line = Some(bound.0.unwrap_or(*line));
             // Where a column was asked for; other answers stay short.
             report.column = column.map(|column| bound.1.unwrap_or(column));
@@ -256,14 +257,5 @@ mod tests {
         for (kind, name) in names {
             assert_eq!(serde_json::to_string(&kind).unwrap(), name);
         }
-    }
-
-    #[test]
-    fn paths_are_relative_where_they_lie_in_the_workspace() {
-        let check = |path: &str, expect: &str| assert_eq!(display_path(Path::new("/w s"), path), expect);
-        check("/w s/a/b.py", "a/b.py");
-        check("/w s", "/w s");
-        check("/w special/b.py", "/w special/b.py");
-        check("<string>", "<string>");
     }
 }

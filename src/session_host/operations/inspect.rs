@@ -19,7 +19,7 @@ use crate::debug::inspect;
 use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
-use crate::debug::{DebugSession, SessionRegistry};
+use crate::debug::{DebugSession, SessionRegistry, display_path};
 use crate::session_host::context::SessionContext;
 use crate::session_host::operations::SessionOperation;
 
@@ -38,9 +38,11 @@ impl SessionOperation for DebugStackParams {
         let behind = i64::from(start).saturating_add(i64::from(levels));
         let left = stack.total.unwrap_or(known).max(known).saturating_sub(behind);
         let frames = stack.frames.iter().take(levels as usize);
+        let names = context.sessions.file_names_of(&managed);
+        names.prepare().await;
         Ok(FrameList {
             thread_id: Some(stack.thread.to_external()),
-            frames: frames.map(|frame| convert::frame_entry(frame, context.sessions.workspace())).collect(),
+            frames: frames.map(|frame| convert::frame_entry(frame, &names)).collect(),
             truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start.saturating_add(levels))),
         })
     }
@@ -165,8 +167,9 @@ impl SessionOperation for DebugSourceParams {
         let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
         let top = stack.frames.first().ok_or_else(none)?;
         let source = inspect::frame_source(&managed.session, top).await.ok_or_else(none)?;
-        let name =
-            top.path().map_or_else(|| top.name.clone(), |path| convert::display_path(sessions.workspace(), path));
+        let names = sessions.file_names_of(&managed);
+        names.prepare().await;
+        let name = top.path().map_or_else(|| top.name.clone(), |path| names.show(path).name);
         let line = self.line.or_else(|| u32::try_from(top.line).ok());
         let note = source.change.map(|change| convert::source_note(&managed, change));
         Ok(SourceExcerpt { note, ..source_excerpt(&name, &source.text, line, context) })
@@ -195,7 +198,7 @@ impl DebugSourceParams {
             None => sessions.active_sessions(),
         };
         for managed in running {
-            if let Some(source) = inspect::changed_source(&managed.session, &path).await {
+            if let Some(source) = inspect::changed_source(&managed.session, &source_file::canonical_path(&path)).await {
                 text = source.text.to_string();
                 note = source.change.map(|change| convert::source_note(&managed, change));
                 break;
@@ -210,7 +213,7 @@ impl DebugSourceParams {
             let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
             return Err(error.because(format!("it has {total} lines")));
         }
-        let name = convert::display_path(sessions.workspace(), &path.to_string_lossy());
+        let name = display_path(sessions.workspace(), &path);
         Ok(SourceExcerpt { note, ..source_excerpt(&name, &text, line, context) })
     }
 
@@ -224,8 +227,9 @@ impl DebugSourceParams {
             Some(id) => vec![sessions.find_session(Some(id))?],
             None => sessions.list_sessions(),
         };
+        let real = source_file::canonical_path(path);
         for it in managed {
-            if inspect::find_named_source(&it.session, &path.to_string_lossy()).await {
+            if inspect::find_named_source(&it.session, &[&path.to_string_lossy(), &real.to_string_lossy()]).await {
                 return source_file::load_source(path).await.doing(reading);
             }
         }

@@ -1,7 +1,5 @@
 //! The state of one debug session.
 
-use std::path::Path;
-
 use tether_base::error::Result;
 
 use super::convert;
@@ -9,7 +7,7 @@ use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus, UnreachedReport};
 use crate::debug::inspect;
 use crate::debug::inspect::ThreadInfo;
-use crate::debug::{ManagedSession, SessionRegistry, TargetSnapshot};
+use crate::debug::{FileNames, ManagedSession, SessionRegistry, TargetSnapshot};
 use crate::session_host::context::SessionContext;
 use crate::session_host::operations::SessionOperation;
 use crate::vocabulary::StopKind;
@@ -29,7 +27,8 @@ pub async fn full_status(
     managed: &ManagedSession,
     is_window_stale: bool,
 ) -> DebugSessionStatus {
-    let workspace = sessions.workspace();
+    let names = sessions.file_names_of(managed);
+    names.prepare().await;
     let snapshot = managed.session.snapshot();
     let mut reasons = Vec::new();
     for (target, stop) in snapshot.stops() {
@@ -38,7 +37,7 @@ pub async fn full_status(
     let threads = inspect::list_threads(&managed.session).await;
     let thread = |it: &ThreadInfo| {
         let reason = reasons.iter().find(|reason| reason.thread == Some(it.id));
-        let stop_reason = reason.map(|reason| convert::stop_reason(reason, workspace));
+        let stop_reason = reason.map(|reason| convert::stop_reason(reason, &names));
         let ThreadInfo { name, state, holds, waits_for, .. } = it.clone();
         ThreadStatus { thread_id: it.id.to_external(), name, stop_reason, state, holds, waits_for }
     };
@@ -49,11 +48,11 @@ pub async fn full_status(
     }
     let thrown = reasons.first().filter(|reason| reason.kind == StopKind::Exception);
     DebugSessionStatus {
-        stop_reason: reasons.first().map(|reason| convert::stop_reason(reason, workspace)),
+        stop_reason: reasons.first().map(|reason| convert::stop_reason(reason, &names)),
         suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
-        not_reached: unreached_once_ended(managed, workspace),
+        not_reached: unreached_once_ended(managed, &names),
         stale: if managed.is_following() { is_window_stale } else { managed.is_stale() },
         ..known
     }
@@ -93,13 +92,13 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         message: managed.problem().or_else(|| signal_message(managed)).or_else(|| pending_notices(managed)),
         editors: snapshot.editors.iter().map(|editor| editor.name.to_string()).collect(),
         resumed_by: snapshot.last_resume().map(|it| format!("{} ({})", it.by, it.how.name())),
-        not_reached: unreached_once_ended(managed, Path::new("")),
+        not_reached: unreached_once_ended(managed, &managed.absolute_file_names()),
         ..DebugSessionStatus::default()
     }
 }
 
-fn unreached_once_ended(managed: &ManagedSession, workspace: &Path) -> Vec<UnreachedReport> {
-    if managed.is_ended() { convert::unreached_reports(managed, workspace) } else { Vec::new() }
+fn unreached_once_ended(managed: &ManagedSession, names: &FileNames) -> Vec<UnreachedReport> {
+    if managed.is_ended() { convert::unreached_reports(managed, names) } else { Vec::new() }
 }
 
 /// A native debugger does not say which of its languages a program is written in.

@@ -2,7 +2,6 @@
 //!
 //! Does not depend on why a caller waits.
 
-use std::path::Path;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,7 +17,7 @@ use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
 use crate::api::debug::results::{StopLocation, StopReason, StopReport, StopSnapshot};
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec};
 use crate::debug::inspect::{self, FailedCondition, ScopedId};
-use crate::debug::{ManagedSession, SessionRegistry, ThreadStop, WaitOutcome};
+use crate::debug::{FileNames, ManagedSession, SessionRegistry, ThreadStop, WaitOutcome};
 use crate::session_host::context::SessionContext;
 use crate::session_host::protocol::ReportParams;
 use crate::vocabulary::RunState;
@@ -64,7 +63,7 @@ pub async fn wait_and_report(
             None => timeout,
         };
     }
-    let report = stop_report(managed, waited, (limit.time_with_grace(), budget), context.sessions.workspace()).await;
+    let report = stop_report(managed, waited, (limit.time_with_grace(), budget), &context.sessions).await;
     require_test_run(context.test_runner(&managed.id), managed, report.state)?;
     Ok(report)
 }
@@ -127,8 +126,9 @@ pub async fn stop_report(
     managed: &ManagedSession,
     waited: WaitOutcome,
     (time, budget): (Option<Duration>, Option<u32>),
-    workspace: &Path,
+    sessions: &SessionRegistry,
 ) -> StopReport {
+    let names = sessions.file_names_of(managed);
     let time = time.unwrap_or(Duration::MAX);
     let until = Instant::now() + time.min(MAX_REPORT_TIME);
     let exit_code = timeout_at(until, managed.exit_code_once_ended()).await.unwrap_or_else(|_| managed.exit_code());
@@ -154,11 +154,11 @@ pub async fn stop_report(
     let Some((target, stop)) = waited.stop else {
         // They may be why nothing stopped.
         report.notes.extend(condition_notes(managed, None));
-        report.not_reached = convert::unreached_reports(managed, workspace);
+        report.not_reached = convert::unreached_reports(managed, &names);
         return report;
     };
     report.stop_reason = Some(convert::stop_reason_from_event(target, &stop));
-    let read = timeout_at(until, read_stop(managed, (target, &stop), budget, workspace)).await;
+    let read = timeout_at(until, read_stop(managed, (target, &stop), budget, &names)).await;
     match read {
         Ok((reason, snapshot, others)) => {
             (report.stop_reason, report.snapshot, report.also_stopped) = (Some(reason), snapshot, others);
@@ -186,7 +186,7 @@ async fn read_stop(
     managed: &ManagedSession,
     (target, stop): (usize, &ThreadStop),
     budget: Option<u32>,
-    workspace: &Path,
+    names: &FileNames,
 ) -> (StopReason, Option<StopSnapshot>, Vec<StopReason>) {
     let session = &managed.session;
     let budget = budget.unwrap_or(DEFAULT_SNAPSHOT_TOKENS) as usize * BYTES_PER_TOKEN;
@@ -198,14 +198,14 @@ async fn read_stop(
         }
     };
     // In this order: the reason needs a part of the stack that the snapshot requests.
-    let (summary, first) = tokio::join!(summary, inspect::stop_cause(session, target, stop));
+    let (summary, first, ()) = tokio::join!(summary, inspect::stop_cause(session, target, stop), names.prepare());
     let mut others = Vec::new();
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {
-        others.push(convert::stop_reason(&inspect::stop_cause(session, target, other).await, workspace));
+        others.push(convert::stop_reason(&inspect::stop_cause(session, target, other).await, names));
     }
     (
-        convert::stop_reason(&first, workspace),
-        summary.map(|summary| convert::stop_snapshot(managed, summary, workspace)),
+        convert::stop_reason(&first, names),
+        summary.map(|summary| convert::stop_snapshot(managed, summary, names)),
         others,
     )
 }
@@ -246,12 +246,9 @@ pub async fn report_start(
 fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
     let list = sessions.current_breakpoints();
     let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
-        (
-            BreakpointKind::Line { file, line, .. },
-            BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)),
-        ) => {
-            let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
-            Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
+        (BreakpointKind::Line { .. }, BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason))) => {
+            let place = sessions.file_names().show_place(&spec.kind).text;
+            Some(format!("breakpoint {} at {place} is not bound: {reason}", spec.id))
         }
         _ => None,
     };
@@ -262,5 +259,7 @@ fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<St
 pub async fn stop_location(sessions: &SessionRegistry, managed: &ManagedSession) -> Option<StopLocation> {
     let (target, stop) = managed.session.snapshot().stops().first().map(|(target, stop)| (*target, (*stop).clone()))?;
     let cause = inspect::stop_cause(&managed.session, target, &stop).await;
-    convert::stop_reason(&cause, sessions.workspace()).location
+    let names = sessions.file_names_of(managed);
+    names.prepare().await;
+    convert::stop_reason(&cause, &names).location
 }

@@ -26,5 +26,5 @@ impl SessionOperation for WatchpointSetParams {
 /// The result of an operation that sets a breakpoint.
 pub async fn set_breakpoint_report(sessions: &SessionRegistry, reported: &BreakpointStatus) -> BreakpointReport {
     let notes = Vec::from_iter(sessions.breakpoint_store_problem().await);
-    BreakpointReport { notes, ..convert::breakpoint_report(reported, sessions.workspace()) }
+    BreakpointReport { notes, ..convert::breakpoint_report(reported, sessions.file_names()) }
 }

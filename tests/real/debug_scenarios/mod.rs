@@ -15,6 +15,7 @@ mod java_stops;
 mod java_suspensions;
 mod java_swapped_frames;
 mod java_watchpoints;
+mod linked_files;
 mod native_stops;
 mod node_stops;
 mod one_shot;

@@ -4,6 +4,7 @@ mod breakpoint_owners;
 mod dap_editor;
 mod join_cycles;
 mod launches;
+mod linked_sources;
 mod neovim;
 pub mod programs;
 mod session_cycles;

@@ -60,7 +60,7 @@ async fn list_breakpoints(context: &SupervisorContext) -> BreakpointListReport {
     let sessions = &context.sessions;
     let reported = sessions.list_breakpoints().await;
     let mut breakpoints: Vec<BreakpointReport> =
-        reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect();
+        reported.iter().map(|it| convert::breakpoint_report(it, sessions.file_names())).collect();
     let ended: Vec<_> = context.list_sessions().iter().filter(|it| it.is_ended()).map(|it| it.known_status()).collect();
     for report in breakpoints.iter_mut().filter(|it| it.message.is_none() && it.state == BreakpointState::Pending) {
         // The last session that could have stopped there.

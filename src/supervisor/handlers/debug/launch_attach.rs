@@ -15,7 +15,7 @@ use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
 use crate::debug::breakpoints::LinePosition;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest};
+use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest, display_path};
 use crate::session_host::operations::convert;
 use crate::session_host::operations::stop_report::report_start;
 use crate::session_host::operations::wait_limit::WaitLimit;
@@ -289,7 +289,7 @@ pub(in crate::supervisor) fn program_request(
             if is_dotnet_project(&path) {
                 return dotnet_request(sessions, it, &path, choice);
             }
-            (convert::display_path(workspace, &path.to_string_lossy()), DebugTargetKind::Program(path))
+            (display_path(workspace, &path), DebugTargetKind::Program(path))
         }
     };
     Ok(SessionRequest {
@@ -319,7 +319,7 @@ fn dotnet_request(
     let launch = resolve_dotnet_project(project, choice)?;
     let profile_env = launch.env.into_iter().map(|(name, value)| (name, Some(value)));
     Ok(SessionRequest {
-        name: convert::display_path(workspace, &project.to_string_lossy()),
+        name: display_path(workspace, project),
         debug_target: DebugTarget {
             kind: DebugTargetKind::Program(launch.program),
             args: it.args.clone().unwrap_or(launch.args),
@@ -371,7 +371,7 @@ async fn launch_report(
     stopped.notes.extend(first.note().into_iter().chain(notes));
     let mut set = context.sessions.list_breakpoints().await;
     set.retain(|it| breakpoints.contains(&it.spec.id));
-    let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.workspace())).collect();
+    let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.file_names())).collect();
     let status = first.known_status();
     Ok(LaunchReport { stopped, adapter: status.adapter, pid: status.pid, adapter_pid: status.adapter_pid, breakpoints })
 }

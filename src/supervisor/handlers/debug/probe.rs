@@ -9,8 +9,8 @@ use crate::api::debug::results::{EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::config::DotnetChoice;
-use crate::debug::ManagedSession;
 use crate::debug::inspect;
+use crate::debug::{ManagedSession, display_path};
 use crate::session_host::operations::convert;
 use crate::session_host::operations::stop_report::stop_report;
 use crate::supervisor::context::SupervisorContext;
@@ -33,7 +33,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
     let probing = sessions.start_unlisted_session(request, Path::new(&spot.file), spot.line).await?;
     let timeout = params.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT).duration();
     let waited = probing.managed.session.wait_for_stop(timeout).await;
-    let report = stop_report(&probing.managed, waited, (None, params.budget), sessions.workspace()).await;
+    let report = stop_report(&probing.managed, waited, (None, params.budget), sessions).await;
     let mut values = Vec::new();
     for expression in params.expressions.unwrap_or_default() {
         values.push(evaluate_at_stop(&probing.managed, expression, report.stopped).await);
@@ -41,7 +41,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
     probing.managed.stop(Some(false)).await;
     let is_ended = matches!(report.state, RunState::Terminated | RunState::Disconnected);
     let never = (!report.stopped && is_ended).then(|| {
-        format!("{}:{} was never reached", convert::display_path(sessions.workspace(), &spot.file), spot.line)
+        format!("{}:{} was never reached", display_path(sessions.workspace(), Path::new(&spot.file)), spot.line)
     });
     Ok(ProbeReport {
         stopped: report.stopped,
