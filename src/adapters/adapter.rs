@@ -82,6 +82,8 @@ pub struct Quirks {
     pub condition_stop: Option<&'static str>,
     /// It takes a breakpoint with a column, says that it is verified, and stops at the first code of the line.
     pub ignores_columns: bool,
+    /// It finds a source file only by the path that the program was built with, and not over a link.
+    pub compares_path_texts: bool,
 }
 
 /// Which hit conditions of breakpoints an adapter counts as we do: `3` is the third hit only, and a hit is one at which the
@@ -166,6 +168,7 @@ impl Quirks {
         condition_reports: &[],
         condition_stop: None,
         ignores_columns: false,
+        compares_path_texts: false,
         signals_as_codes: false,
         logs_always: false,
         hit_counting: HitCounting::All,

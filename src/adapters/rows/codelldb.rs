@@ -27,6 +27,7 @@ pub const ADAPTER: Adapter = Adapter {
             ConditionReport::unnamed("Could not evaluate breakpoint condition"),
         ],
         signals_as_codes: true,
+        compares_path_texts: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install codelldb` installs it",

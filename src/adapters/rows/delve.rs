@@ -26,6 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
     quirks: Quirks {
         ends_launched_program: true,
         ignores_columns: true,
+        compares_path_texts: true,
         condition_stop: Some("error evaluating expression: "),
         ..Quirks::NONE
     },

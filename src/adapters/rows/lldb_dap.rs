@@ -26,6 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
         condition_reports: &[ConditionReport::named("error evaluating condition of breakpoint")],
         hit_counting: HitCounting::FromOnly,
         signals_as_codes: true,
+        compares_path_texts: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",

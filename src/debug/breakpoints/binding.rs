@@ -48,6 +48,8 @@ pub struct BindingTable {
     past: HashMap<u32, BindingStatus>,
     /// All lines that were ever sent to a target, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
+    /// The user's names by which breakpoints of a file were sent, too.
+    names: HashMap<(usize, PathBuf), Vec<PathBuf>>,
     /// The breakpoints that were sent without their column, by target.
     without_column: HashSet<(usize, u32)>,
     /// The adapter's ids in responses in no order, by target.
@@ -63,6 +65,16 @@ impl BindingTable {
     /// These lines of a file are about to be sent.
     pub fn record_sent_lines(&mut self, target: usize, file: &Path, lines: &[i64]) {
         self.lines.entry((target, file.to_owned())).or_default().extend(lines);
+    }
+
+    /// By which names breakpoints of a file are sent to a target, besides its canonical path.
+    pub fn record_sent_names(&mut self, target: usize, file: &Path, names: Vec<PathBuf>) {
+        self.names.insert((target, file.to_owned()), names);
+    }
+
+    /// The names that were recorded last; they are no longer.
+    pub fn take_sent_names(&mut self, target: usize, file: &Path) -> Vec<PathBuf> {
+        self.names.remove(&(target, file.to_owned())).unwrap_or_default()
     }
 
     /// These breakpoints of a target are sent without their column, which its adapter ignores.
@@ -154,6 +166,7 @@ impl BindingTable {
         }
         self.bindings.retain(|(of, _), _| *of != target);
         self.lines.retain(|(of, _), _| *of != target);
+        self.names.retain(|(of, _), _| *of != target);
         self.without_column.retain(|(of, _)| *of != target);
         self.known_ids.retain(|(of, _)| *of != target);
         self.begin_request(target);
@@ -176,6 +189,11 @@ impl BindingTable {
     fn specs_of_adapter_id(&self, target: usize, id: i64) -> Vec<u32> {
         let bound = self.bindings.iter().filter(|((of, _), binding)| *of == target && binding.id == Some(id));
         bound.map(|((_, spec), _)| *spec).collect()
+    }
+
+    /// Whether a target has bound a breakpoint.
+    pub fn is_verified(&self, target: usize, spec: u32) -> bool {
+        self.bindings.get(&(target, spec)).is_some_and(|binding| binding.verified)
     }
 
     /// The line to which a target has bound a breakpoint.

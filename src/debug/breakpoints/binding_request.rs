@@ -1,10 +1,36 @@
 //! One request with breakpoints: sends it, and records how the target has bound them.
 
+use std::path::Path;
+
 use tether_dap::DapClient;
-use tether_dap::types::{DapBreakpoint, DapRequest, SetBreakpointsResponse};
+use tether_dap::types::{
+    DapBreakpoint, DapRequest, DapSource, SetBreakpointsArguments, SetBreakpointsResponse, SourceBreakpoint,
+};
 
 use super::binding::BindingTable;
+use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec};
 use crate::debug::session::target_handle::TargetHandle;
+
+/// The request that sets these in a file, by that path.
+pub fn line_request<'a>(path: &Path, specs: impl Iterator<Item = &'a BreakpointSpec>) -> SetBreakpointsArguments {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let source = DapSource { name, path: Some(path.to_string_lossy().into_owned()), ..DapSource::default() };
+    SetBreakpointsArguments { source, breakpoints: specs.filter_map(source_breakpoint).collect() }
+}
+
+/// A line breakpoint as it is sent.
+pub fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
+    let BreakpointKind::Line { line, column, .. } = &spec.kind else { return None };
+    let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
+    Some(SourceBreakpoint {
+        line: i64::from(*line),
+        column: column.map(i64::from),
+        condition,
+        hit_condition,
+        log_message,
+        line_anchor: None,
+    })
+}
 
 /// Of an adapter whose response is in the order of the request. Each breakpoint of it stands for those with its `ids`.
 pub async fn request_bindings<R: DapRequest<Response = SetBreakpointsResponse>>(

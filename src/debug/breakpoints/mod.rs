@@ -11,6 +11,7 @@
 //! | `merge` | breakpoints of several owners in one place, as one for the adapter |
 //! | `sync` | the requests that send them to a target |
 //! | `function_sync` | the ones of these for functions and panics |
+//! | `named_sync` | the ones for lines by the user's own name of a file |
 //! | `data_sync` | the ones for data, and which data is found by its name alone |
 //! | `binding_request` | one request, and recording its response |
 //! | `binding` | the adapters' responses in one session |
@@ -25,6 +26,7 @@ mod given_name;
 pub(super) mod hit_count;
 mod list;
 mod merge;
+mod named_sync;
 mod spec;
 mod store;
 pub(super) mod sync;

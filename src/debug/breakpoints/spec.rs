@@ -201,10 +201,26 @@ impl BreakpointSpec {
         }
     }
 
+    /// The user's own name for the file of a line breakpoint, where it leads there over a link.
+    pub fn named(&self) -> Option<&Path> {
+        match &self.kind {
+            BreakpointKind::Line { named, .. } => named.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The column of a line breakpoint that has one.
     pub fn column(&self) -> Option<u32> {
         match self.kind {
             BreakpointKind::Line { column, .. } => column,
+            _ => None,
+        }
+    }
+
+    /// What its line is found by, if it is a line breakpoint.
+    pub fn anchor(&self) -> Option<&LineAnchor> {
+        match &self.kind {
+            BreakpointKind::Line { anchor, .. } => Some(anchor),
             _ => None,
         }
     }

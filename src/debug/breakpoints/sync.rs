@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use futures_util::future::join_all;
 use tether_dap::DapClient;
 use tether_dap::types::{
-    ConfigurationDoneArguments, DapCapabilities, DapSource, ExceptionFilterOptions, SetBreakpointsArguments,
-    SetExceptionBreakpointsArguments, SourceBreakpoint,
+    ConfigurationDoneArguments, DapCapabilities, ExceptionFilterOptions, SetExceptionBreakpointsArguments,
 };
 
-use super::binding_request::request_bindings;
+use super::binding_request::{line_request, request_bindings, source_breakpoint};
 use super::data_sync::{send_data_breakpoints, send_stored_data_breakpoints};
 use super::function_sync::{has_no_panic_filter, send_function_breakpoints};
 use super::hit_count::{self, as_sent};
 use super::merge::merge_specs;
-use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
+use super::named_sync::send_by_name;
+use super::spec::{BreakpointConditions, BreakpointSpec, EditorExceptions, ExceptionSpec};
 use crate::adapters::Quirks;
 use crate::debug::session::disconnect::log_error;
 use crate::debug::session::target_handle::TargetHandle;
@@ -118,24 +118,25 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     let specs = stored.in_file(file).filter(|spec| !is_replaced(spec)).chain(&temporary);
     let quirks = target.quirks();
     let (refused, sent): (Vec<_>, Vec<_>) = specs.partition(|spec| refusal_reason(spec, &able, &quirks).is_some());
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-    let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
     let without_column = sent.iter().filter(|spec| quirks.ignores_columns && spec.column().is_some());
     let without_column: Vec<u32> = without_column.map(|spec| spec.id).collect();
     let sent: Vec<_> = sent.into_iter().map(|spec| as_sent(spec, &quirks)).collect();
     let merged = merge_specs(&sent);
-    let mut breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
-    if !quirks.finds_lines_by_anchor {
-        breakpoints.iter_mut().for_each(|breakpoint| breakpoint.line_anchor = None);
+    let mut request = line_request(file, merged.iter().map(|it| it.sent));
+    if quirks.finds_lines_by_anchor {
+        let anchors = merged.iter().map(|it| it.sent.anchor().cloned());
+        request.breakpoints.iter_mut().zip(anchors).for_each(|(breakpoint, anchor)| breakpoint.line_anchor = anchor);
     }
-    let lines: Vec<i64> = breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
+    let lines: Vec<i64> = request.breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
     target.shared.with_state(|state| {
         state.bindings.record_sent_lines(target.id, file, &lines);
         state.bindings.record_ignored_columns(target.id, &without_column);
     });
-    let request = SetBreakpointsArguments { source, breakpoints };
-    let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
+    let ids: Vec<Vec<u32>> = merged.iter().map(|it| it.ids.clone()).collect();
     request_bindings(client, target, &ids, &request).await;
+    if quirks.compares_path_texts {
+        send_by_name(client, target, file, &merged).await;
+    }
     for spec in refused {
         target.record_refusal(&[spec.id], &refusal_reason(spec, &able, &quirks).unwrap_or_default());
     }
@@ -166,19 +167,6 @@ fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities, quirks: &Quirks
     let missing = needs.into_iter().find(|(needed, capability, _)| needed.is_some() && !able.can(capability));
     let missing = missing.map(|(_, _, what)| format!("this adapter has no {what}"));
     missing.or_else(|| hit_count::refusal_reason(&spec.conditions, quirks))
-}
-
-fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
-    let BreakpointKind::Line { line, column, anchor, .. } = &spec.kind else { return None };
-    let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
-    Some(SourceBreakpoint {
-        line: i64::from(*line),
-        column: column.map(i64::from),
-        condition,
-        hit_condition,
-        log_message,
-        line_anchor: Some(anchor.clone()),
-    })
 }
 
 /// The exceptions of a spec at which an adapter cannot stop.
@@ -247,7 +235,7 @@ const UNCAUGHT: &[&[&str]] =
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::BreakpointOwner;
+    use super::super::spec::{BreakpointKind, BreakpointOwner};
     use super::*;
     use tether_dap::types::ExceptionBreakpointsFilter;
 
