@@ -85,7 +85,7 @@ fn address_in(line: &str) -> Address {
 
 pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let (running, what) = started(subject);
-    let stage = FeatureSessions::of(subject);
+    let stage = FeatureSessions::of(&subject.workspace());
     let spin = subject.line("SPIN");
     stage.sessions.set_line_breakpoint(&subject.source, spin, BreakpointConditions::default()).await.unwrap();
     let requested = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use devtether::adapters::FoundAdapter;
 
+use crate::adapter_features::project::run;
+
 const PYTHON: &str = r#"
 import time
 
@@ -277,9 +279,4 @@ fn written(
 /// The upper-case word that ends a line.
 fn marker(line: &str) -> Option<&str> {
     line.rsplit(' ').next().filter(|word| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase()))
-}
-
-fn run(command: &mut Command) {
-    let run_command = command.output().unwrap();
-    assert!(run_command.status.success(), "{}", String::from_utf8_lossy(&run_command.stderr));
 }

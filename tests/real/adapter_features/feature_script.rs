@@ -32,7 +32,7 @@ pub fn request(subject: &Subject) -> SessionRequest {
 
 pub async fn tell(subject: &Subject) -> FeatureResults {
     let mut reported = FeatureResults::default();
-    let stage = FeatureSessions::of(subject);
+    let stage = FeatureSessions::of(&subject.workspace());
     let sessions = &stage.sessions;
     let set = async |marker: &str, conditions: BreakpointConditions| {
         sessions.set_line_breakpoint(&subject.source, subject.line(marker), conditions).await.unwrap().spec.id

@@ -5,8 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use tether_tools::Pins;
+
 /// In the order of the script.
 const ABILITIES: &[&str] = &[
+    "version",
     "launch",
     "line breakpoint",
     "conditional breakpoint",
@@ -25,20 +28,30 @@ const ABILITIES: &[&str] = &[
     "pause",
     "attach",
     "stop",
+    "column",
+    "column in a lambda",
+    "children that stop",
+    "breakpoint over a link",
+    "breakpoint after a reload",
 ];
 const ADAPTERS: &[&str] = &["debugpy", "node", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "java"];
 const FILE: &str = "src/adapters/abilities.md";
 
-/// The features of one adapter; for a missing one the reason.
+/// The features of one adapter, each with its cell; and those that this machine cannot show.
 #[derive(Debug, Default)]
-pub struct FeatureResults(Vec<(&'static str, Option<String>)>, Vec<&'static str>);
+pub struct FeatureResults(Vec<(&'static str, String)>, Vec<&'static str>);
 
 impl FeatureResults {
     /// Adds a feature; the reason for a missing one is the adapter's message.
     pub fn can(&mut self, ability: &'static str, outcome: Result<(), String>) {
+        self.says(ability, outcome.map_or_else(|reason| format!("– ({reason})"), |()| "yes".to_owned()));
+    }
+
+    /// Adds what there is to say of a feature.
+    pub fn says(&mut self, ability: &'static str, cell: String) {
         assert!(ABILITIES.contains(&ability), "{ability}");
-        println!("{ability}: {outcome:?}");
-        self.0.push((ability, outcome.err()));
+        println!("{ability}: {cell}");
+        self.0.push((ability, cell));
     }
 
     /// Leaves out a feature that this machine cannot show.
@@ -48,11 +61,20 @@ impl FeatureResults {
 
     fn cell(&self, ability: &str) -> String {
         let found = self.0.iter().find(|(known, _)| *known == ability);
-        match found.unwrap_or_else(|| panic!("the story does not tell of {ability}")) {
-            (_, None) => "yes".to_owned(),
-            (_, Some(reason)) => format!("– ({reason})"),
-        }
+        found.unwrap_or_else(|| panic!("the story does not tell of {ability}")).1.clone()
     }
+}
+
+/// The version of an adapter that the tests run, or the least one that works where the system's package manager brings it.
+pub fn pinned_version(adapter: &str) -> String {
+    let pins = Pins::read().unwrap();
+    if let Some(tool) = pins.tools.iter().find(|tool| tool.brings.iter().any(|it| it == adapter)) {
+        let pin = tool.pin();
+        return pin.split(' ').next().unwrap_or_default().to_owned();
+    }
+    let program = if adapter == "java" { "javac" } else { adapter };
+    let system = pins.systems.iter().find(|it| it.name == program).unwrap_or_else(|| panic!("{adapter} is not pinned"));
+    format!("{} {} or newer", system.name, system.least)
 }
 
 /// Serialises reading and writing the file.
@@ -96,7 +118,7 @@ fn written(columns: &[Vec<String>]) -> String {
     let mut text = String::from(
         "# What the debug adapters can do\n\nWritten by `tests/real/adapter_features`, which tells the same story with each of them \
          (real programs, the pinned versions), and held to it. Where something is not there, the reason is the adapter's \
-         own, or what it does not offer.\n\n",
+         own, or what it does not offer. A version is the pinned one, or the least one of what the system brings.\n\n",
     );
     let _ = writeln!(text, "| | {} |", ADAPTERS.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(ADAPTERS.len()));

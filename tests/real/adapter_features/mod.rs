@@ -4,10 +4,15 @@
 //! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table again.
 
 mod attaching;
+mod children;
+mod columns;
 pub mod debuggees;
 mod feature_script;
 mod feature_table;
 mod hit_conditions;
+mod links;
+mod project;
+mod reloads;
 mod sessions;
 
 use feature_table::FeatureResults;
@@ -16,7 +21,14 @@ use feature_table::FeatureResults;
 async fn report(adapter: &'static str) -> Option<FeatureResults> {
     let subject = debuggees::of(adapter)?;
     let mut report = feature_script::tell(&subject).await;
+    report.says("version", feature_table::pinned_version(adapter));
     report.can("attach", attaching::attaches(&subject).await);
+    let [in_line, in_lambda] = columns::stops_at_columns(adapter).await;
+    report.can("column", in_line);
+    report.can("column in a lambda", in_lambda);
+    report.says("children that stop", children::stop_in_children(adapter).await);
+    report.says("breakpoint over a link", links::stop_over_links(adapter).await);
+    report.says("breakpoint after a reload", reloads::stop_after_reload(adapter).await);
     Some(report)
 }
 

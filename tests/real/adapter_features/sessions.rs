@@ -1,5 +1,6 @@
 //! Sessions of a workspace as in the supervisor, and the check that no process of them is left.
 
+use std::path::Path;
 use std::time::Duration;
 
 use devtether::debug::breakpoints::BindingStatus;
@@ -10,8 +11,6 @@ use tether_base::ring::RingQuery;
 use tether_process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
-use crate::adapter_features::debuggees::Subject;
-
 pub const LONG: Duration = Duration::from_secs(120);
 
 pub struct FeatureSessions {
@@ -21,10 +20,9 @@ pub struct FeatureSessions {
 }
 
 impl FeatureSessions {
-    pub fn of(subject: &Subject) -> FeatureSessions {
-        let workspace = subject.workspace();
+    pub fn of(workspace: &Path) -> FeatureSessions {
         let mark = format!("abilities-{}", workspace.file_name().unwrap().to_string_lossy().replace(' ', "-"));
-        let (sessions, driver) = SessionRegistry::open(None, &workspace, mark.clone(), |_| Default::default());
+        let (sessions, driver) = SessionRegistry::open(None, workspace, mark.clone(), |_| Default::default());
         FeatureSessions { sessions, driver: tokio::spawn(driver), mark }
     }
 
