@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tether_base::clipped_text::clip_chars;
+use tether_base::display_text::escape_line;
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -149,8 +150,13 @@ pub(super) fn start_error(argv: &[OsString], cause: io::Error) -> Error {
 
 /// A command as a reader would type it, shortened for messages.
 pub(super) fn display_command(argv: &[OsString]) -> String {
+    format!("`{}`", command_line(argv))
+}
+
+/// As a reader would type it, in one line that is cut where it is long.
+pub fn command_line(argv: &[OsString]) -> String {
     let text = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    format!("`{}`", clip_chars(&text, 200))
+    clip_chars(&escape_line(&text), 200)
 }
 
 #[cfg(test)]

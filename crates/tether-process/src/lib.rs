@@ -17,6 +17,7 @@
 //! | `socket_owner` | whose processes are at the ends of a local connection |
 //! | `platform` | what the operating system reports about processes |
 //! | `program_facts` | what it reports about the program of one |
+//! | `program_watch` | reports that a program is started |
 //!
 
 #![warn(missing_docs, unreachable_pub)]
@@ -34,12 +35,13 @@ mod platform;
 mod process_handle;
 mod process_search;
 mod program_facts;
+mod program_watch;
 mod resources;
 mod socket_owner;
 mod tree_stop;
 
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
-pub use command_spawn::{DetachedCommand, PipedProcess, spawn_background, spawn_detached, spawn_piped};
+pub use command_spawn::{DetachedCommand, PipedProcess, command_line, spawn_background, spawn_detached, spawn_piped};
 pub use environment::{LAUNCH_ID, LAUNCH_SESSION, clean_environment};
 pub use launch_processes::{
     LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
@@ -49,15 +51,17 @@ pub use output_file::{keep_trimmed, read_tail, truncate_to_tail, wait_for_line, 
 pub use output_pipes::OutputPipes;
 pub use platform::{
     InotifyLimits, ProcessFacts, find_listened_port, find_listener_among, find_listener_owner, find_own_program,
-    has_dead_connections, is_any_listening, is_listened_on, is_own_connection, is_program_replaced, list_listeners,
-    list_ports_of, program_path, read_account_home, read_arguments, read_boot_id, read_environment_value,
-    read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot, runs_program,
+    has_dead_connections, is_any_listening, is_listened_on, is_own_connection, is_program_replaced, is_traced,
+    list_listeners, list_ports_of, program_path, read_account_home, read_arguments, read_boot_id, read_environment,
+    read_environment_value, read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot,
+    runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_search::{
-    find_by_argument, find_file_holders_below, find_listening_program, list_tree, wait_until_gone,
+    ProcessTable, find_by_argument, find_file_holders_below, find_listening_program, list_tree, wait_until_gone,
 };
-pub use program_facts::{catches_signal, is_node_program, list_mapped_files};
+pub use program_facts::{catches_signal, is_node_program, is_runtime, list_mapped_files};
+pub use program_watch::ProgramWatch;
 pub use resources::{ResourceMonitor, ResourceUsage};
 pub use socket_owner::{accept_own_user, foreign_listener};
 pub use tree_stop::{StopOutcome, stop_process, stop_tree, stop_tree_gently};

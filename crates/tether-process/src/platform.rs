@@ -12,6 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use procfs::ProcError;
 use procfs::process::{Process, Stat, StatFlags};
@@ -46,6 +47,16 @@ pub struct ProcessFacts {
     pub start_ticks: u64,
     /// Ended, but not yet reaped by its parent.
     pub zombie: bool,
+    /// It was forked, and runs no program of its own yet.
+    pub is_fork: bool,
+}
+
+impl ProcessFacts {
+    /// How long ago it was started, to a clock tick.
+    pub fn age(&self) -> Duration {
+        let ticks = read_ticks_since_boot().saturating_sub(self.start_ticks);
+        Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second())
+    }
 }
 
 /// The id of this boot: PIDs and start ticks mean nothing across boots.
@@ -96,6 +107,11 @@ pub fn read_arguments(pid: u32) -> io::Result<Vec<OsString>> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
     let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|&byte| byte == 0);
     Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
+}
+
+/// Whether a debugger traces `pid`. A process that is gone is not.
+pub fn is_traced(pid: u32) -> bool {
+    open_process(pid).and_then(|it| it.status().map_err(to_io_error)).is_ok_and(|status| status.tracerpid != 0)
 }
 
 /// Where the program of this process lies, or what has replaced it.
@@ -175,7 +191,7 @@ pub fn read_environment_values<const N: usize>(pid: u32, names: [&str; N]) -> io
 /// The environment that `pid` was started with. `None`: it shows none, or not all of it, since it has none or is in the middle
 /// of an exec (Linux, `environ_read`: each read looks at the memory that the process had when the file was opened, and
 /// that is gone after an exec).
-pub(crate) fn read_environment(pid: u32) -> io::Result<Option<HashMap<OsString, OsString>>> {
+pub fn read_environment(pid: u32) -> io::Result<Option<HashMap<OsString, OsString>>> {
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
     let mut bytes = vec![0; ENVIRONMENT_CHUNK];
     let mut length = 0;
@@ -199,15 +215,19 @@ pub(crate) fn read_environment(pid: u32) -> io::Result<Option<HashMap<OsString, 
 
 /// The facts of every process that we may look at, without the threads of the kernel.
 pub(crate) fn list_processes() -> io::Result<Vec<ProcessFacts>> {
-    let names = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
-    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
     // One that ends while we walk is no error.
-    Ok(pids.filter_map(read_listed_facts).collect())
+    Ok(list_pids()?.filter_map(read_listed_facts).collect())
+}
+
+/// The PIDs of all processes that we may look at.
+pub(crate) fn list_pids() -> io::Result<impl Iterator<Item = u32>> {
+    let names = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
+    Ok(names.filter_map(|name| name.to_str()?.parse().ok()))
 }
 
 /// As [`read_facts`], with few system calls: a search reads those of all processes, and each end of a launch searches more than
 /// once. `None`: it is gone, or a thread of the kernel.
-fn read_listed_facts(pid: u32) -> Option<ProcessFacts> {
+pub(crate) fn read_listed_facts(pid: u32) -> Option<ProcessFacts> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(format!("/proc/{pid}"), flags, Mode::empty()).ok()?;
     let stat = rustix::fs::openat(&folder, "stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
@@ -224,14 +244,15 @@ fn parse_listed_facts(pid: u32, line: &[u8]) -> Option<ProcessFacts> {
     let rest = std::str::from_utf8(line.get(after_name.saturating_add(1)..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number.saturating_sub(3));
-    let is_kernel_thread = field(9)?.parse::<u32>().ok()? & StatFlags::PF_KTHREAD.bits() != 0;
-    (!is_kernel_thread).then_some(ProcessFacts {
+    let flags = StatFlags::from_bits_retain(field(9)?.parse().ok()?);
+    (!flags.contains(StatFlags::PF_KTHREAD)).then_some(ProcessFacts {
         pid,
         parent: field(4)?.parse().ok()?,
         session: field(6)?.parse().ok()?,
         uid: 0,
         start_ticks: field(22)?.parse().ok()?,
         zombie: matches!(*field(3)?, "Z" | "X"),
+        is_fork: flags.contains(StatFlags::PF_FORKNOEXEC),
     })
 }
 
@@ -321,6 +342,7 @@ fn facts_of(process: &Process, stat: &Stat) -> io::Result<ProcessFacts> {
         uid: process.uid().map_err(to_io_error)?,
         start_ticks: stat.starttime,
         zombie: matches!(stat.state, 'Z' | 'X'),
+        is_fork: StatFlags::from_bits_retain(stat.flags).contains(StatFlags::PF_FORKNOEXEC),
     })
 }
 
@@ -460,8 +482,11 @@ mod tests {
             let before = format!("7 (a) R 1 (b) S 3 7 5 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 ");
             [before.as_bytes(), b"4242 1 2 18446744073709551615\n"].concat()
         };
-        let facts = ProcessFacts { pid: 7, parent: 3, session: 5, uid: 0, start_ticks: 4242, zombie: false };
+        let facts =
+            ProcessFacts { pid: 7, parent: 3, session: 5, uid: 0, start_ticks: 4242, zombie: false, is_fork: false };
         assert_eq!(parse_listed_facts(7, &line(0x0040_0000)), Some(facts));
+        let forked = ProcessFacts { is_fork: true, ..facts };
+        assert_eq!(parse_listed_facts(7, &line(0x0040_0040)), Some(forked));
         assert_eq!(parse_listed_facts(7, &line(StatFlags::PF_KTHREAD.bits())), None);
         assert_eq!(parse_listed_facts(7, b"7 (cut"), None);
     }

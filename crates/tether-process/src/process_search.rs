@@ -3,7 +3,7 @@
 //! Each is opened by its pidfd first and checked second. PID 0, 1, our own, and those of other users are never
 //! returned.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::net::IpAddr;
@@ -21,6 +21,56 @@ const GONE_WITHIN: Duration = Duration::from_secs(2);
 /// How the names of programs begin that listen for a debugger themselves.
 const DEBUGGED_PROGRAMS: [&str; 11] =
     ["node", "java", "python", "ruby", "dlv", "lldb-server", "gdbserver", "chrome", "chromium", "electron", "code"];
+
+/// The processes of the machine, as they were when they were read.
+#[derive(Default)]
+pub struct ProcessTable {
+    /// By their PID; none: a thread of the kernel, or gone when it was to be read.
+    known: BTreeMap<u32, Option<ProcessFacts>>,
+}
+
+impl ProcessTable {
+    /// Reads all of them.
+    pub fn read_all(&mut self) -> io::Result<()> {
+        self.known.clear();
+        self.read_new()
+    }
+
+    /// Reads those only that were not there the last time; the others are as they were.
+    pub fn read_new(&mut self) -> io::Result<()> {
+        let pids: BTreeSet<u32> = platform::list_pids()?.collect();
+        self.known.retain(|pid, _| pids.contains(pid));
+        for pid in pids {
+            self.known.entry(pid).or_insert_with(|| platform::read_listed_facts(pid));
+        }
+        Ok(())
+    }
+
+    /// The processes of our user below some others, which may have exited since: their descendants, and the members of the
+    /// sessions that they lead. `roots` has the start of each by its PID. Roots are returned where they are below others.
+    pub fn list_below(&self, roots: &BTreeMap<u32, u64>) -> Vec<ProcessFacts> {
+        let everyone: Vec<ProcessFacts> = self.known.values().flatten().copied().collect();
+        let (us, me) = (rustix::process::getuid().as_raw(), std::process::id());
+        let below = select_below(roots, &everyone).into_iter();
+        below.filter(|one| one.uid == us && one.pid != me && !one.zombie).copied().collect()
+    }
+}
+
+/// A root whose PID is another process's now is left out.
+fn select_below<'a>(roots: &BTreeMap<u32, u64>, everyone: &'a [ProcessFacts]) -> Vec<&'a ProcessFacts> {
+    let reused = everyone.iter().filter(|one| roots.get(&one.pid).is_some_and(|start| *start != one.start_ticks));
+    let reused: HashSet<u32> = reused.map(|one| one.pid).collect();
+    let led = |one: &ProcessFacts| {
+        !reused.contains(&one.session) && roots.get(&one.session).is_some_and(|start| *start <= one.start_ticks)
+    };
+    let first: HashSet<u32> = roots.keys().copied().filter(|root| !reused.contains(root)).collect();
+    let mut inside: HashSet<u32> = everyone.iter().filter(|one| led(one)).map(|one| one.pid).collect();
+    inside.extend(&first);
+    add_descendants(&mut inside, everyone);
+    let is_below =
+        |one: &&ProcessFacts| inside.contains(&one.pid) && (!first.contains(&one.pid) || inside.contains(&one.parent));
+    everyone.iter().filter(is_below).collect()
+}
 
 /// The running descendants of `root` and the members of the session that it leads, without `root` itself.
 pub fn list_tree(root: &Process) -> io::Result<Vec<Process>> {
@@ -106,7 +156,49 @@ mod tests {
     use super::*;
 
     fn facts(pid: u32, parent: u32, session: u32) -> ProcessFacts {
-        ProcessFacts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false }
+        ProcessFacts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false, is_fork: false }
+    }
+
+    #[test]
+    fn a_table_has_those_that_were_started_since_it_was_read() {
+        let mut table = ProcessTable::default();
+        table.read_all().unwrap();
+        let me = std::process::id();
+        let own = BTreeMap::from([(me, platform::read_facts(me).unwrap().start_ticks)]);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let has_child = |table: &ProcessTable| table.list_below(&own).iter().any(|one| one.pid == child.id());
+        assert!(!has_child(&table));
+        table.read_new().unwrap();
+        assert!(has_child(&table));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let pid = child.id();
+        table.read_new().unwrap();
+        assert!(table.list_below(&own).iter().all(|one| one.pid != pid));
+    }
+
+    #[test]
+    fn those_below_are_descendants_and_members_of_sessions_also_when_the_root_is_gone() {
+        let everyone = [
+            facts(10, 1, 10),
+            facts(11, 10, 10),
+            facts(12, 11, 12),
+            facts(13, 1, 10), // an orphan
+            facts(14, 13, 14),
+            facts(20, 1, 20), // strangers
+            facts(21, 20, 20),
+        ];
+        let check = |roots: &[(u32, u64)], everyone: &[ProcessFacts], expect: &[u32]| {
+            let pids: Vec<u32> =
+                select_below(&roots.iter().copied().collect(), everyone).iter().map(|one| one.pid).collect();
+            assert_eq!(pids, expect, "{roots:?}");
+        };
+        check(&[(10, 1)], &everyone, &[11, 12, 13, 14]);
+        check(&[(10, 1), (11, 1)], &everyone, &[11, 12, 13, 14]);
+        check(&[(10, 1)], &everyone[2..], &[13, 14]);
+        check(&[(10, 1), (12, 1)], &everyone[2..], &[13, 14]);
+        // The PID is a stranger's now.
+        check(&[(20, 0)], &everyone, &[]);
     }
 
     #[tokio::test]

@@ -27,11 +27,16 @@ pub fn list_mapped_files(pid: u32) -> io::Result<Vec<PathBuf>> {
 
 /// Whether a program is Node by its name: `node`, `nodejs`, `node-v20.1.0`.
 pub fn is_node_program(program: &Path) -> bool {
+    is_runtime(program, &["node", "nodejs"])
+}
+
+/// Whether a program has one of these names, apart from a version: `python`, `python3.11`.
+pub fn is_runtime(program: &Path, names: &[&str]) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     // What the link to a program ends in when its file is gone.
     let name = name.strip_suffix(" (deleted)").unwrap_or(&name);
-    let version = name.strip_prefix("node").map(|rest| rest.strip_prefix("js").unwrap_or(rest));
-    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || "-v.".contains(c)))
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || "-v.".contains(c));
+    names.iter().any(|runtime| name.strip_prefix(runtime).is_some_and(is_version))
 }
 
 #[cfg(test)]
@@ -67,5 +72,7 @@ mod tests {
         for name in ["sleep", "nodemon", "electron", "my-node", "node_exporter", ""] {
             assert!(!is_node_program(&Path::new("/usr/bin").join(name)), "{name}");
         }
+        assert!(is_runtime(Path::new("/usr/bin/python3.11"), &["python", "pypy"]));
+        assert!(!is_runtime(Path::new("/usr/bin/python3.11-config"), &["python", "pypy"]));
     }
 }
