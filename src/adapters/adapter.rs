@@ -3,6 +3,7 @@
 use tether_backend::hit_condition::HitCondition;
 use tether_base::error::Result;
 
+use super::child_processes::DebuggedChildren;
 use super::debug_target::DebugTarget;
 use super::discovery::{AdapterSearch, FoundAdapter};
 use super::launch_plan::LaunchPlan;
@@ -21,6 +22,10 @@ pub struct Adapter {
     pub types: &'static [&'static str],
     /// The `type`s that it only attaches to.
     pub attach_types: &'static [&'static str],
+    /// The names of the runtimes whose programs it debugs, without a version; none: compiled programs.
+    pub runtimes: &'static [&'static str],
+    /// Which children of a target it debugs.
+    pub children: fn(&DebugTarget) -> DebuggedChildren,
     /// Where it differs from the protocol.
     pub quirks: Quirks,
     /// A sentence with the command that installs it, in backquotes.
@@ -44,6 +49,10 @@ pub struct Quirks {
     pub may_leave_debuggee: bool,
     /// It binds breakpoints as it reads the scripts of a program that runs already, long after its responses (js-debug).
     pub binds_late: bool,
+    /// It says that a breakpoint is bound before it is known whether the file is loaded (debugpy, rdbg).
+    pub binds_unloaded: bool,
+    /// The name of each child target ends in its process: `app.js [123]` (js-debug).
+    pub names_processes: bool,
     /// It does not report that a condition has raised `NameError`, unless that is requested (debugpy).
     pub hides_name_errors: bool,
     /// Its `disconnect` does not wait for the program's last output. This command of its console prints a marker after
@@ -155,6 +164,8 @@ impl Quirks {
         breakpoints_accumulate: false,
         may_leave_debuggee: false,
         binds_late: false,
+        binds_unloaded: false,
+        names_processes: false,
         hides_name_errors: false,
         drain_command: None,
         detach_command: None,

@@ -11,6 +11,7 @@
 //! | `launch_plan` | how an adapter is started: the process, the connections, the first request |
 //! | `host` | carries a launch plan out, and owns the started process |
 //! | `connect` | connections to a started adapter |
+//! | `child_processes` | which processes run what an adapter debugs, and which children an adapter debugs |
 //! | `child_listener` | connections of the program's own children |
 //! | `undebugged_children` | children that run without a debugger report themselves |
 //! | `scratch_folder` | the private folder of a session |
@@ -36,6 +37,7 @@
 
 mod adapter;
 mod child_listener;
+mod child_processes;
 mod connect;
 mod debug_target;
 mod discovery;
@@ -52,6 +54,7 @@ mod undebugged_children;
 
 pub use adapter::{Adapter, ConditionReport, DetachHook, HitCounting, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
+pub use child_processes::{DebuggedChildren, ProcessRuntime};
 pub use connect::Connector;
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};

@@ -26,6 +26,8 @@ pub struct ChildReporter {
     pub script: &'static str,
     /// Where its runtime looks for it, in `{scratch}`.
     pub path: &'static str,
+    /// Why these processes are not debugged, for readers.
+    pub reason: &'static str,
 }
 
 impl ChildReporter {
@@ -40,7 +42,7 @@ impl ChildReporter {
             .doing(|| doing(&path))?;
         // With a writer of our own it does not end with the first child.
         let pipe = pipe::OpenOptions::new().read_write(true).open_receiver(&path).doing(|| doing(&path))?;
-        Ok(UndebuggedChildren { pipe, received: Vec::new() })
+        Ok(UndebuggedChildren { pipe, received: Vec::new(), reason: self.reason })
     }
 }
 
@@ -58,6 +60,8 @@ pub struct UndebuggedChildren {
     pipe: pipe::Receiver,
     /// What has been read of further reports.
     received: Vec<u8>,
+    /// Why they are not debugged, for readers.
+    pub reason: &'static str,
 }
 
 impl UndebuggedChildren {
@@ -117,7 +121,7 @@ mod tests {
     #[tokio::test]
     async fn each_writer_is_received_and_what_is_no_report_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
-        let reporter = ChildReporter { script: "text", path: "deep/er/script" };
+        let reporter = ChildReporter { script: "text", path: "deep/er/script", reason: "why" };
         let mut children = reporter.install(folder.path()).unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("deep/er/script")).unwrap(), "text");
         let write = |bytes: &[u8]| {

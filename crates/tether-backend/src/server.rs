@@ -90,6 +90,7 @@ async fn start_backend<B: DapBackend>(
                 let process = started.program.as_ref().map(|LaunchedProgram { name, debuggee, .. }| ProcessEvent {
                     name: name.clone(),
                     system_process_id: Some(i64::from(debuggee.process.pid())),
+                    is_child: None,
                 });
                 announce_start(dap, &started.unknown, process).await;
                 request.respond(&json!({}));

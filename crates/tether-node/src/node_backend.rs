@@ -17,7 +17,7 @@ use tether_backend::{
 use tether_base::error::{Error, Result};
 use tether_base::sync::run_blocking;
 use tether_cdp::list_targets;
-use tether_dap::types::{DapCapabilities, Fields, OutputEvent, ThreadsResponse};
+use tether_dap::types::{DapCapabilities, Fields, OutputEvent, ProcessEvent, ThreadsResponse};
 use tether_dap::{DapConnection, DapServer, IncomingRequest};
 use tether_process::Process;
 use tokio::sync::mpsc;
@@ -285,6 +285,13 @@ impl NodeBackend {
             };
             match connected {
                 Ok(isolate) => {
+                    let child = ProcessEvent {
+                        name: isolate.name.clone(),
+                        system_process_id: Some(i64::from(opened.pid)),
+                        is_child: Some(true),
+                    };
+                    // Fails when the client has gone, which ends the session.
+                    let _ = session.dap.send_event(&child).await;
                     connection::report_thread(&session, "started", isolate.id).await;
                     // Fails when it has ended.
                     let _ = connection::request_start(&session, &isolate).await;

@@ -9,8 +9,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebuggedChildren, FoundAdapter,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -21,6 +21,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["lldb", "codelldb", "cppdbg"],
     attach_types: &[],
+    runtimes: &[],
+    children: |_| DebuggedChildren::None("CodeLLDB debugs no child processes"),
     quirks: Quirks {
         condition_reports: &[
             ConditionReport { is_lasting: true, ..ConditionReport::named("Could not parse breakpoint condition") },

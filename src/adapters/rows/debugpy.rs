@@ -25,7 +25,8 @@ use tether_tools::is_program;
 use super::python;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
-    DebugTarget, DebugTargetKind, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan,
+    Quirks,
 };
 
 /// The row of the table.
@@ -36,7 +37,10 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["py", "pyw"],
     types: &["debugpy", "python"],
     attach_types: &[],
+    runtimes: &["python", "pypy"],
+    children: debugged_children,
     quirks: Quirks {
+        binds_unloaded: true,
         beside_program_field: Some("subProcess"),
         hides_name_errors: true,
         release_expression: Some(RELEASE),
@@ -89,6 +93,14 @@ const OF_PROGRAM: &[&str] = &[
 /// The file into which the adapter writes its address: here its stdout, because the adapter removes the file when it
 /// exits, and this one cannot be removed.
 const ENDPOINTS: (&str, &str) = ("DEBUGPY_ADAPTER_ENDPOINTS", "/proc/self/fd/1");
+
+/// It changes the functions of Python that start processes.
+fn debugged_children(target: &DebugTarget) -> DebuggedChildren {
+    match target.bool_field("subProcess") {
+        Some(false) => DebuggedChildren::None("`subProcess` is false"),
+        _ => DebuggedChildren::StartedByProgram,
+    }
+}
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let mut search = search.clone();

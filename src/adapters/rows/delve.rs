@@ -11,8 +11,8 @@ use tether_dap::types::{Fields, StartRequest, set_field};
 use tether_tools::is_program;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren,
+    FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -23,6 +23,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["go"],
     types: &["go", "delve"],
     attach_types: &[],
+    runtimes: &[],
+    children: |_| DebuggedChildren::None("dlv debugs no child processes"),
     quirks: Quirks {
         ends_launched_program: true,
         ignores_columns: true,

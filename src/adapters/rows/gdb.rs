@@ -10,8 +10,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, HitCounting, INSTALLED,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebuggedChildren, FoundAdapter, HitCounting,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -22,6 +22,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
     attach_types: &[],
+    runtimes: &[],
+    children: |_| DebuggedChildren::None("gdb debugs no child processes"),
     quirks: Quirks {
         drain_command: Some("shell echo"),
         detach_command: Some("detach"),

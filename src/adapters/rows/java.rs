@@ -11,8 +11,8 @@ use tether_java::serve_java;
 use tether_tools::is_program;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
-    Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter,
+    LaunchPlan, Quirks,
 };
 
 /// The row of the table.
@@ -23,6 +23,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["java", "jar"],
     types: &["java"],
     attach_types: &[],
+    runtimes: &["java"],
+    children: |_| DebuggedChildren::None("the adapter for Java debugs no child processes"),
     quirks: Quirks { resumes_one_thread: true, ignores_columns: true, ..Quirks::NONE },
     install: "`apt-get install openjdk-17-jdk-headless` installs a JDK, which is all that it needs",
     find: find_java,

@@ -10,8 +10,8 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_dap::types::{Fields, StartRequest, set_field};
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter,
-    FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebugTargetKind,
+    DebuggedChildren, ExitReporter, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::JS_DEBUG;
 
@@ -23,9 +23,12 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
     types: &["node", "pwa-node", "chrome", "pwa-chrome", "msedge", "pwa-msedge", "extensionHost", "pwa-extensionHost"],
     attach_types: &[],
+    runtimes: &["node", "nodejs"],
+    children: debugged_children,
     quirks: Quirks {
         may_leave_debuggee: true,
         binds_late: true,
+        names_processes: true,
         // What it refuses, and what it catches in the program.
         condition_reports: &[
             ConditionReport {
@@ -52,6 +55,14 @@ const IN_PACKAGE: &str = "dist/vendor/js-debug/vsDebugServer.cjs";
 
 /// The server knows how a program that it has launched exits, and does not report it.
 const EXIT_REPORTER: ExitReporter = ExitReporter { script: include_str!("report_exit.js") };
+
+/// By a script that `NODE_OPTIONS` names.
+fn debugged_children(target: &DebugTarget) -> DebuggedChildren {
+    match target.bool_field("autoAttachChildProcesses") {
+        Some(false) => DebuggedChildren::None("`autoAttachChildProcesses` is false"),
+        _ => DebuggedChildren::WithEnvironment,
+    }
+}
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let found = AdapterLookup::new(search, Path::is_file, SERVERS)

@@ -9,8 +9,8 @@ use tether_tools::is_program;
 
 use super::native;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, FoundAdapter, HitCounting,
-    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebuggedChildren, FoundAdapter,
+    HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -21,6 +21,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["lldb-dap", "lldb-vscode", "swift-lldb", "cppdbg"],
     attach_types: &[],
+    runtimes: &[],
+    children: |_| DebuggedChildren::None("lldb-dap debugs no child processes"),
     quirks: Quirks {
         // Printed behind the stop.
         condition_reports: &[ConditionReport::named("error evaluating condition of breakpoint")],

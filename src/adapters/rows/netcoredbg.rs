@@ -11,8 +11,8 @@ use tether_dap::types::StartRequest;
 use tether_tools::is_program;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, HitCounting,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter,
+    HitCounting, LaunchPlan, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -23,6 +23,8 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["dll", "cs", "fs", "vb", "csproj", "fsproj", "vbproj"],
     types: &["coreclr", "netcoredbg", "dotnet"],
     attach_types: &[],
+    runtimes: &["dotnet"],
+    children: |_| DebuggedChildren::None("netcoredbg debugs no child processes"),
     quirks: Quirks { hit_counting: HitCounting::None, ..Quirks::NONE },
     install: "its releases are on github.com/Samsung/netcoredbg; `:MasonInstall netcoredbg` in Neovim installs it, too",
     find: find_adapter,

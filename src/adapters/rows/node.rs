@@ -11,8 +11,8 @@ use tether_node::serve_node;
 use tether_tools::is_program;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
-    Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter,
+    LaunchPlan, Quirks,
 };
 
 /// The row of the table.
@@ -23,11 +23,22 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
     types: &["node", "pwa-node"],
     attach_types: &["extensionHost", "pwa-extensionHost", "chrome", "pwa-chrome", "msedge", "pwa-msedge"],
+    runtimes: &["node", "nodejs"],
+    children: debugged_children,
     quirks: Quirks { resumes_one_thread: true, finds_lines_by_anchor: true, ..Quirks::NONE },
     install: "`apt-get install nodejs` installs Node, which is all that it needs",
     find: find_node,
     plan: plan_launch,
 };
+
+/// By a script that `NODE_OPTIONS` names.
+fn debugged_children(target: &DebugTarget) -> DebuggedChildren {
+    match target.bool_field("autoAttachChildProcesses") {
+        Some(false) => DebuggedChildren::None("`autoAttachChildProcesses` is false"),
+        _ if target.is_attach() => DebuggedChildren::None("children of what is attached to are not debugged"),
+        _ => DebuggedChildren::WithEnvironment,
+    }
+}
 
 fn find_node(search: &AdapterSearch) -> Result<FoundAdapter> {
     AdapterLookup::new(search, is_program, &[])

@@ -14,7 +14,7 @@ use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
-    DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, Quirks,
+    DebuggedChildren, DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::RDBG;
 
@@ -26,7 +26,10 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: &["rb", "rake", "ru"],
     types: &["rdbg", "ruby", "ruby_lsp"],
     attach_types: &[],
+    runtimes: &["ruby"],
+    children: |_| DebuggedChildren::ForkedOnly(NOT_DEBUGGED),
     quirks: Quirks {
+        binds_unloaded: true,
         sends_initial_pause: true,
         close_means_terminated: true,
         breakpoints_accumulate: true,
@@ -47,8 +50,13 @@ const USER_OPTIONS: &str = "DEVTETHER_RUBYOPT";
 /// Carries the private folder to the program.
 const REPORTS: &str = "DEVTETHER_RUBY_REPORTS";
 
-const CHILD_REPORTER: ChildReporter =
-    ChildReporter { script: include_str!("report_child.rb"), path: "ruby/rubygems/defaults/ruby.rb" };
+const CHILD_REPORTER: ChildReporter = ChildReporter {
+    script: include_str!("report_child.rb"),
+    path: "ruby/rubygems/defaults/ruby.rb",
+    reason: NOT_DEBUGGED,
+};
+/// Why a child is not debugged.
+const NOT_DEBUGGED: &str = "rdbg debugs only the children that a program forks";
 
 /// A command of rdbg's console, which the program runs before its first line. Into a pipe, Ruby prints only when its buffer is
 /// full. The environment becomes the user's own, apart from the folder of [`CHILD_REPORTER`].

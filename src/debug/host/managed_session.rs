@@ -15,6 +15,7 @@ use tether_base::sync::lock;
 use tether_process::{OutputPipes, Process};
 use tracing::warn;
 
+use super::process_survey::ProcessSurvey;
 use super::reconnect::Reconnection;
 use super::session_end::StopMode;
 use super::session_end_driver::SessionEnding;
@@ -68,6 +69,8 @@ pub struct ManagedSession {
     /// What its caller should know of its start.
     pub note: Option<String>,
     pub(super) ending: Arc<SessionEnding>,
+    /// Finds its processes that are not debugged. `None`: it has ended before this process began.
+    pub(super) survey: Option<Arc<ProcessSurvey>>,
 }
 
 impl ManagedSession {
@@ -84,6 +87,15 @@ impl ManagedSession {
     /// The user's names for its files, as absolute paths.
     pub fn absolute_file_names(&self) -> FileNames {
         FileNames::of_workspace(Path::new(""), self.session.shared.breakpoints.clone())
+    }
+
+    /// Finds which of its processes are not debugged, as far as they run still.
+    pub async fn find_undebugged_processes(&self) {
+        for program in self.programs() {
+            if let Some(survey) = &program.survey {
+                survey.run().await;
+            }
+        }
     }
 
     /// Whether all its targets have ended.
@@ -402,5 +414,6 @@ pub(in crate::debug) fn lost_session(
         launch_id,
         note: None,
         ending,
+        survey: None,
     }
 }

@@ -17,6 +17,7 @@
 //! | `session_log` | what the supervisor's log has of a session |
 //! | `prepared_session` | a session that can be started, and its start |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
+//! | `process_survey` | finds the processes of a program that are not debugged |
 //! | `store` | the file from which the next supervisor learns of the sessions |
 //! | `reconnect` | attaches a session again whose connection was lost |
 //! | `recover` | what becomes of the sessions of an earlier supervisor |
@@ -29,6 +30,7 @@ pub(super) mod ended_sessions;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod prepared_session;
+mod process_survey;
 mod reconnect;
 pub(super) mod recover;
 pub(super) mod registry;

@@ -2,6 +2,7 @@
 //!
 //! Does not depend on the registry.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +12,11 @@ use tether_base::clock::now_ms;
 use tether_base::error::{Error, Result};
 use tether_base::ring::RingQuery;
 use tether_dap::types::InitializeArguments;
+use tether_process::Process;
 use tokio::sync::mpsc;
 
 use super::managed_session::{ManagedSession, REQUEST_TIMEOUT};
+use super::process_survey::{ProcessSurvey, SurveyScope};
 use super::session_end_driver::{SessionEnding, SessionRun, drive_to_end};
 use super::session_request::SessionRequest;
 use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan};
@@ -48,6 +51,8 @@ pub(in crate::debug) struct PreparedSession {
     pub event_log: Arc<EventLog>,
     /// What its caller should know of its start.
     pub note: Option<String>,
+    /// Where the adapter's scripts lie.
+    pub tool_folder: Option<PathBuf>,
     /// The session that it is a further program of.
     pub joins: Option<ManagedSession>,
     /// Further programs are started for the session.
@@ -77,7 +82,7 @@ impl PreparedSession {
 pub(super) async fn start_adapter(
     prepared: PreparedSession,
 ) -> Result<(ManagedSession, impl Future<Output = ()> + Send)> {
-    let PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log, note, .. } = prepared;
+    let PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log, note, tool_folder, .. } = prepared;
     let (by_pipe, is_program, allows_run_in_terminal) =
         (plan.output_by_pipe, plan.is_program, plan.allows_run_in_terminal());
     adapters::verify_target_listener(&request.debug_target).await?;
@@ -123,8 +128,31 @@ pub(super) async fn start_adapter(
     let output = std::mem::replace(&mut host.output, mpsc::channel(1).1);
     let output = copy_output(output, Arc::clone(session.event_log()), by_pipe);
     let (snapshots, request) = (session.watch(), Arc::new(request));
-    let run = SessionRun { session: Some(driver), program, snapshots, host: Some(host), ending: Arc::clone(&ending) };
-    let lifetime = drive_to_end(run, output, is_program);
+    let attached = attached_process.as_ref().map(Process::pid);
+    let scope = SurveyScope {
+        program,
+        adapter: row,
+        target: &request.debug_target,
+        first: pid.filter(|_| is_program).or(attached),
+        adapter_process: pid.filter(|_| !is_program),
+        tool_folder,
+    };
+    let survey = Arc::new(ProcessSurvey::new(Arc::clone(&session.shared), scope));
+    let run = SessionRun {
+        session: Some(driver),
+        program,
+        snapshots,
+        host: Some(host),
+        ending: Arc::clone(&ending),
+        survey: Arc::clone(&survey),
+    };
+    let (ended, watched) = (drive_to_end(run, output, is_program), Arc::clone(&survey));
+    let lifetime = async move {
+        tokio::select! {
+            () = ended => {}
+            () = watched.watch() => {}
+        }
+    };
     let managed = ManagedSession {
         id,
         request,
@@ -140,6 +168,7 @@ pub(super) async fn start_adapter(
         launch_id,
         note,
         ending,
+        survey: Some(survey),
     };
     Ok((managed, lifetime))
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::process_survey::ProcessSurvey;
 use super::reconnect::Reconnection;
 use super::session_end::{EndEvent, EndFacts, EndStep, StopMode, next_step};
 use crate::adapters::AdapterHost;
@@ -103,6 +104,8 @@ pub(super) struct SessionRun {
     /// None once the process has been ended or released.
     pub host: Option<AdapterHost>,
     pub ending: Arc<SessionEnding>,
+    /// Which processes of it are not debugged.
+    pub survey: Arc<ProcessSurvey>,
 }
 
 impl SessionRun {
@@ -124,7 +127,13 @@ impl SessionRun {
     /// Performs a step, and returns what ended it.
     async fn perform(&mut self, step: EndStep) -> EndEvent {
         match step {
-            EndStep::AwaitEnd | EndStep::AwaitDriver => return self.await_session(step).await,
+            EndStep::AwaitEnd => {
+                let event = self.await_session(step).await;
+                // Before what is left of them is ended.
+                self.survey.run().await;
+                return event;
+            }
+            EndStep::AwaitDriver => return self.await_session(step).await,
             EndStep::AwaitExit(limit) => drop(self.wait_for_exit(limit).await),
             EndStep::ReadExitReason => {
                 if let Some(host) = &self.host

@@ -97,6 +97,10 @@ impl SessionRegistry {
         let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
         let masked = |error| request.debug_target.secrets.mask_error(error);
         let plan = (row.plan)(&found, &request.debug_target).map_err(masked)?;
+        // Of an adapter that an interpreter runs: a folder, or a script in one.
+        let folder =
+            || if found.path.is_dir() { Some(found.path.clone()) } else { found.path.parent().map(Path::to_owned) };
+        let tool_folder = found.interpreter.as_ref().and_then(|_| folder());
         let (joins, awaits_programs) = (None, false);
         Ok(PreparedSession {
             id,
@@ -107,6 +111,7 @@ impl SessionRegistry {
             breakpoints,
             event_log,
             note: found.note,
+            tool_folder,
             joins,
             awaits_programs,
         })

@@ -8,10 +8,9 @@ use crate::adapters::{ADAPTERS, Adapter};
 use crate::debug::breakpoints::hit_count::counted_here;
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, NOT_REPORTED};
 use crate::debug::host::managed_session::ManagedSession;
+use crate::debug::session::undebugged_processes::UndebuggedProcess;
 
-/// The kind of the event that a process of the program runs without a debugger.
-const NOT_DEBUGGED: &str = "processNotDebugged";
-/// How many of these processes are named.
+/// How many processes that are not debugged are named for one breakpoint.
 const MAX_PROCESSES: usize = 3;
 
 /// A breakpoint that has not stopped the session.
@@ -29,37 +28,54 @@ pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoin
     let session = &managed.session;
     let stored = session.shared.breakpoints.current();
     let adapters: Vec<&Adapter> = managed.programs().iter().map(|program| program.adapter).collect();
-    let is_meant =
-        |spec: &&BreakpointSpec| spec.owner.is_none() && spec.file().is_none_or(|file| may_be_of(&adapters, file));
-    let others = undebugged_processes(managed);
-    let unreached = stored.breakpoints.iter().filter(is_meant).filter_map(|spec| {
-        let hits = session.hit_count(spec.id);
-        if hits > 0 {
-            let reason = unmet_hits(&adapters, spec, hits)?;
-            return Some(UnreachedBreakpoint { spec_id: spec.id, kind: spec.kind.clone(), reason });
-        }
-        let condition = spec.conditions.condition.as_deref();
-        let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
-        let unnamed = condition.and_then(|_| session.event_log().unnamed_condition_failure(0));
-        let (outcome, was_answered) =
-            session.shared.with_state(|state| (state.bindings.outcome(spec.id), state.bindings.was_answered(spec.id)));
-        let is_bound = matches!(outcome, BindingStatus::Verified { .. });
-        if is_bound && !tells_each_pass(spec) {
-            return None;
-        }
-        let mut reason = match &outcome {
-            BindingStatus::Pending(None) if was_answered => describe_pending(managed.is_ended()).to_owned(),
-            outcome => describe_outcome(spec, outcome, failure.as_deref(), managed.is_ended()),
+    let others = UndebuggedNames::of(managed);
+    let is_meant = |spec: &&BreakpointSpec| {
+        let own = spec.file().is_none_or(|file| may_be_of(&adapters, file));
+        spec.owner.is_none() && (own || others.may_run(spec))
+    };
+    let describe = |spec: &BreakpointSpec| {
+        let reason = match spec.file() {
+            Some(file) if !may_be_of(&adapters, file) => others.describe(spec)?,
+            _ => describe_unreached(managed, &adapters, spec, &others)?,
         };
-        if let Some(unnamed) = unnamed.filter(|_| is_bound && failure.is_none()) {
-            reason.push_str(&format!("; a condition, which the adapter does not name, cannot be evaluated: {unnamed}"));
-        }
-        if !is_bound {
-            reason.push_str(&others);
-        }
         Some(UnreachedBreakpoint { spec_id: spec.id, kind: spec.kind.clone(), reason })
-    });
-    unreached.collect()
+    };
+    stored.breakpoints.iter().filter(is_meant).filter_map(describe).collect()
+}
+
+/// `None`: it has stopped the session, or that is not known.
+fn describe_unreached(
+    managed: &ManagedSession,
+    adapters: &[&Adapter],
+    spec: &BreakpointSpec,
+    others: &UndebuggedNames,
+) -> Option<String> {
+    let session = &managed.session;
+    let hits = session.hit_count(spec.id);
+    if hits > 0 {
+        return unmet_hits(adapters, spec, hits);
+    }
+    let condition = spec.conditions.condition.as_deref();
+    let failure = condition.and_then(|condition| session.event_log().condition_failure(condition, 0, false));
+    let unnamed = condition.and_then(|_| session.event_log().unnamed_condition_failure(0));
+    let (outcome, was_answered) =
+        session.shared.with_state(|state| (state.bindings.outcome(spec.id), state.bindings.was_answered(spec.id)));
+    let is_bound = matches!(outcome, BindingStatus::Verified { .. });
+    if is_bound && !tells_each_pass(spec) {
+        return None;
+    }
+    let mut reason = match &outcome {
+        BindingStatus::Pending(None) if was_answered => describe_pending(managed.is_ended()).to_owned(),
+        outcome => describe_outcome(spec, outcome, failure.as_deref(), managed.is_ended()),
+    };
+    if let Some(unnamed) = unnamed.filter(|_| is_bound && failure.is_none()) {
+        reason.push_str(&format!("; a condition, which the adapter does not name, cannot be evaluated: {unnamed}"));
+    }
+    // One that is bound is loaded in a process that is debugged, where the adapter waits for that.
+    let is_loaded = is_bound && !adapters.iter().any(|row| row.quirks.binds_unloaded);
+    let processes = if is_loaded { others.describe_users(spec) } else { others.describe(spec) };
+    processes.into_iter().for_each(|processes| reason.push_str(&format!("; {processes}")));
+    Some(reason)
 }
 
 /// What is said of a breakpoint that was passed so often, where its hits are counted here, and none of them was asked for.
@@ -79,7 +95,7 @@ fn tells_each_pass(spec: &BreakpointSpec) -> bool {
 
 /// Whether a file is of a language of these adapters, or of none that is known.
 fn may_be_of(adapters: &[&Adapter], file: &Path) -> bool {
-    let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let extension = extension_of(file);
     let has = |row: &&Adapter| row.extensions.contains(&extension.as_str());
     adapters.iter().any(has) || !ADAPTERS.iter().any(|row| has(&row))
 }
@@ -121,7 +137,10 @@ fn describe_outcome(spec: &BreakpointSpec, outcome: &BindingStatus, failure: Opt
         BindingStatus::Unbound(reason) | BindingStatus::Pending(Some(reason)) => {
             // Nothing can be loaded any more.
             let reason = if is_ended {
-                reason.trim_end_matches(" yet").replace(" is loaded", " was loaded")
+                reason
+                    .trim_end_matches(" yet")
+                    
+                    .replace(" is loaded", " was loaded")
             } else {
                 reason.clone()
             };
@@ -132,11 +151,66 @@ fn describe_outcome(spec: &BreakpointSpec, outcome: &BindingStatus, failure: Opt
     }
 }
 
-/// "; process 7 was not debugged: node x.js", or nothing.
-fn undebugged_processes(managed: &ManagedSession) -> String {
-    let query = tether_base::ring::RingQuery { limit: MAX_PROCESSES, ..Default::default() };
-    let events = managed.session.event_log().read_events(&query, &[NOT_DEBUGGED.to_owned()]).entries;
-    events.iter().map(|event| format!("; {}", event.text)).collect()
+/// The processes of a session that are not debugged.
+struct UndebuggedNames {
+    processes: Vec<UndebuggedProcess>,
+    /// How many there are beside them.
+    others: usize,
+    /// Why those are not known that have ended before they were looked for.
+    blind: Option<String>,
+    is_ended: bool,
+}
+
+impl UndebuggedNames {
+    fn of(managed: &ManagedSession) -> UndebuggedNames {
+        managed.session.shared.with_state(|state| {
+            let (processes, others) = state.undebugged.list();
+            let blind = state.undebugged.blind().map(str::to_owned);
+            UndebuggedNames { processes: processes.to_vec(), others, blind, is_ended: managed.is_ended() }
+        })
+    }
+
+    /// Whether one of them may run the code of a breakpoint.
+    fn may_run(&self, spec: &BreakpointSpec) -> bool {
+        self.processes.iter().any(|process| may_run(process, spec))
+    }
+
+    /// Those that may run the code of a breakpoint, first those whose command has its file. `None`: there are none.
+    fn describe(&self, spec: &BreakpointSpec) -> Option<String> {
+        let mut found: Vec<&UndebuggedProcess> = self.processes.iter().filter(|it| may_run(it, spec)).collect();
+        found.sort_by_key(|process| !names_file(process, spec));
+        self.describe_some(&found)
+    }
+
+    /// Those whose command has the file of a breakpoint.
+    fn describe_users(&self, spec: &BreakpointSpec) -> Option<String> {
+        self.describe_some(&self.processes.iter().filter(|it| names_file(it, spec)).collect::<Vec<_>>())
+    }
+
+    fn describe_some(&self, found: &[&UndebuggedProcess]) -> Option<String> {
+        let mut texts: Vec<String> =
+            found.iter().take(MAX_PROCESSES).map(|process| process.describe(self.is_ended)).collect();
+        let more = found.len().saturating_sub(MAX_PROCESSES).saturating_add(self.others);
+        texts.extend((!texts.is_empty() && more > 0).then(|| format!("{more} more processes are not debugged")));
+        let blind = self.blind.as_ref().filter(|_| texts.is_empty());
+        texts.extend(
+            blind.map(|cause| format!("a process that has ended may have run it, which is not known: {cause}")),
+        );
+        Some(texts.join("; ")).filter(|text| !text.is_empty())
+    }
+}
+
+fn may_run(process: &UndebuggedProcess, spec: &BreakpointSpec) -> bool {
+    spec.file().is_none_or(|file| process.may_run(&extension_of(file)))
+}
+
+fn names_file(process: &UndebuggedProcess, spec: &BreakpointSpec) -> bool {
+    let name = spec.file().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    name.is_some_and(|name| process.command.contains(&*name))
+}
+
+fn extension_of(file: &Path) -> String {
+    file.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! | `source_memory` | the source files as they were when they were loaded |
 //! | `detach_hook`, `detach_preparation` | a program runs on when its debugger leaves, where the adapter would end it |
 //! | `output_flush` | the last output of an adapter that would lose it |
+//! | `undebugged_processes` | the processes of a program that are not debugged |
 //! | `run_in_terminal` | the reverse request `runInTerminal` |
 //!
 //! Does not depend on how sessions are listed and stored.
@@ -49,3 +50,4 @@ pub mod target_state;
 pub(super) mod task;
 #[cfg(test)]
 mod tests;
+pub(super) mod undebugged_processes;

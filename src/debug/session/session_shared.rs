@@ -19,6 +19,7 @@ use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::source_memory::SourceMemory;
 use super::target_handle::TargetHandle;
 use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, TargetState, next_state};
+use super::undebugged_processes::UndebuggedProcess;
 use crate::debug::breakpoints::BreakpointStore;
 
 /// A pause between two scripts is shorter: reading the source map of a large one takes 0.4 s.
@@ -150,6 +151,17 @@ impl SessionShared {
             true
         });
         effect
+    }
+
+    /// Records a process that is not debugged, once; with `is_news` the next result reports it.
+    pub fn report_undebugged(&self, process: UndebuggedProcess, is_news: bool) {
+        let text = process.describe(false);
+        if self.with_state(|state| state.undebugged.add(process)) {
+            match is_news {
+                true => self.event_log.push_notice("processNotDebugged", text),
+                false => self.event_log.push_event("processNotDebugged", text),
+            }
+        }
     }
 
     /// Forwards an event to the joined editors, if there are any.

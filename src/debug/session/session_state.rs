@@ -11,6 +11,7 @@ use tether_dap::DapClient;
 use tether_dap::types::{DapCapabilities, DataBreakpoint};
 use tokio::sync::watch;
 
+use super::undebugged_processes::UndebuggedProcesses;
 use crate::adapters::Quirks;
 use crate::debug::breakpoints::{BindingTable, BreakpointSpec};
 use crate::debug::inspect::stop_cache::StopCache;
@@ -31,6 +32,10 @@ pub struct SessionState {
     pub pausing: BTreeSet<usize>,
     /// The last values of watched data.
     pub watched: WatchedValues,
+    /// Processes that are debugged, and are no target of their own.
+    pub debugged: BTreeSet<u32>,
+    /// The processes of the program that are not debugged.
+    pub undebugged: UndebuggedProcesses,
     /// Responses that stay valid until the program runs.
     pub stop_cache: StopCache,
     /// The output cursor at the stop before the newest one.

@@ -37,6 +37,7 @@ use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, Undecided, decide_with_requests, decide_without_requests};
 use super::target_handle::TargetGuard;
 use super::target_state::{ProgramExit, TargetEffect, TargetInput, TargetPhase};
+use super::undebugged_processes::UndebuggedProcess;
 use crate::adapters::{DetachHook, Quirks};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
 
@@ -184,8 +185,13 @@ async fn wait_for_replacement(guard: &TargetGuard, is_expected: bool) {
     let exited = async {
         if let Ok(process) = Process::open(pid) {
             if !is_expected && timeout(EXIT_AFTER_CLOSE, process.wait_for_exit()).await.is_err() {
-                let notice = format!("the debugger of process {pid} has ended, and the process continues without it");
-                guard.shared.event_log.push_notice("processNotDebugged", notice);
+                let process = UndebuggedProcess {
+                    pid,
+                    command: tether_process::command_line(&tether_process::read_arguments(pid).unwrap_or_default()),
+                    reason: Some("its debugger has ended, and it continues without it".to_owned()),
+                    runtime: None,
+                };
+                guard.shared.report_undebugged(process, true);
             }
             process.wait_for_exit().await;
         }
@@ -303,6 +309,9 @@ impl TargetTask {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.and_then(|pid| u32::try_from(pid).ok());
+            if process.is_child == Some(true) {
+                return self.guard.shared.with_state(|state| state.debugged.extend(pid));
+            }
             if self.plan.quirks.signals_as_codes && !self.plan.is_attached {
                 self.debuggee = pid.and_then(|pid| Process::open(pid).ok());
             }

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tether_dap::types::{EmptyResponse, StartDebuggingArguments};
+use serde_json::Value;
+use tether_dap::types::{EmptyResponse, StartDebuggingArguments, StartRequest};
 use tether_dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,7 +25,8 @@ use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::target::{TargetPlan, drive_target};
 use super::target_handle::{TargetGuard, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
-use crate::adapters::{ChildListener, Connector, OpenedChild, UndebuggedChild, UndebuggedChildren};
+use super::undebugged_processes::UndebuggedProcess;
+use crate::adapters::{ChildListener, Connector, OpenedChild, ProcessRuntime, UndebuggedChild, UndebuggedChildren};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
 /// The targets of a session that are connected at one time; each has a descriptor.
@@ -118,7 +120,7 @@ impl SessionTask {
                 },
                 () = wait_for_last_child(&awaited) => awaited = None,
                 reported = next_undebugged(&mut undebugged) => match reported {
-                    Ok(child) => self.report_undebugged(&child),
+                    Ok((child, reason)) => self.report_undebugged(child, reason),
                     Err(cause) => {
                         warn!("cannot read which children are not debugged: {cause}");
                         undebugged = None;
@@ -159,9 +161,10 @@ impl SessionTask {
         }
     }
 
-    fn report_undebugged(&self, child: &UndebuggedChild) {
-        let notice = format!("process {} is not debugged: {}", child.pid, child.command);
-        self.shared.event_log.push_notice("processNotDebugged", notice);
+    fn report_undebugged(&self, UndebuggedChild { pid, command }: UndebuggedChild, reason: &str) {
+        let runtime = tether_process::program_path(pid).and_then(|it| ProcessRuntime::of_interpreter(&it));
+        let reason = Some(reason.to_owned());
+        self.shared.report_undebugged(UndebuggedProcess { pid, command, reason, runtime }, true);
     }
 
     /// Finds out which process a child is. What closes its connection meanwhile has exited.
@@ -248,7 +251,8 @@ impl SessionTask {
             ..of_program.clone()
         };
         let (name, program) = (plan.target_name(), self.index);
-        let added = TargetSnapshot { name, program, parent: Some(parent), ..TargetSnapshot::default() };
+        let pid = named_process(&name).filter(|_| of_program.quirks.names_processes && is_node(&plan.start));
+        let added = TargetSnapshot { name, program, parent: Some(parent), pid, ..TargetSnapshot::default() };
         let handle = self.shared.add_target(added);
         let guard = TargetGuard { handle, commands: self.commands.clone() };
         targets.spawn(self.connect_and_drive(guard, plan, Some(request)));
@@ -317,6 +321,17 @@ impl SessionTask {
     }
 }
 
+/// Whether a target is a Node process, as js-debug calls it; the title of a page may be anything.
+fn is_node(start: &StartRequest) -> bool {
+    let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = start;
+    fields.get("type").and_then(Value::as_str) == Some("pwa-node")
+}
+
+/// The process in the name of a target: `app.js [123]`.
+fn named_process(name: &str) -> Option<u32> {
+    name.strip_suffix(']')?.rsplit_once(" [")?.1.parse().ok()
+}
+
 fn not_connected_error() -> DapError {
     let cause = format!("not connected within {REACH_TIMEOUT:?}");
     DapError::Unreachable { address: "its adapter".to_owned(), cause }
@@ -330,10 +345,10 @@ async fn accept_child(children: Option<&ChildListener>) -> io::Result<DapConnect
     }
 }
 
-/// Resolves with the next child that is not debugged; never where none is reported.
-async fn next_undebugged(children: &mut Option<UndebuggedChildren>) -> io::Result<UndebuggedChild> {
+/// Resolves with the next child that is not debugged, and why it is not; never where none is reported.
+async fn next_undebugged(children: &mut Option<UndebuggedChildren>) -> io::Result<(UndebuggedChild, &'static str)> {
     match children {
-        Some(children) => children.next().await,
+        Some(children) => Ok((children.next().await?, children.reason)),
         None => std::future::pending().await,
     }
 }

@@ -41,6 +41,7 @@ pub async fn full_status(
         let ThreadInfo { name, state, holds, waits_for, .. } = it.clone();
         ThreadStatus { thread_id: it.id.to_external(), name, stop_reason, state, holds, waits_for }
     };
+    managed.find_undebugged_processes().await;
     let mut known = known_status(managed);
     for target in &mut known.targets {
         let own = threads.iter().filter(|thread| thread.id.target == target.target_id);

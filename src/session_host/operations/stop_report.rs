@@ -136,6 +136,9 @@ pub async fn stop_report(
         // Its last output, which is part of the message, may be read after its end.
         let _ = timeout_at(until.min(Instant::now() + LAST_OUTPUT_TIME), managed.wait_until_ended()).await;
     }
+    if waited.stop.is_none() {
+        managed.find_undebugged_processes().await;
+    }
     let mut report = StopReport {
         session_id: managed.id.clone(),
         stopped: waited.stop.is_some(),

@@ -29,5 +29,6 @@ mod session_events;
 mod several_programs;
 mod stops;
 pub mod targets;
+mod undebugged_children;
 mod unreached_breakpoints;
 mod unreached_matrix;

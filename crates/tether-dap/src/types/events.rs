@@ -123,5 +123,7 @@ event!(
 event!(ProcessEvent, "process", {
     name: String;
     system_process_id: Option<i64>,
+    /// Not of the protocol; our own adapter for Node sends it: a further process of the same target.
+    is_child: Option<bool>,
 });
 event!(CapabilitiesEvent, "capabilities", { capabilities: DapCapabilities; });

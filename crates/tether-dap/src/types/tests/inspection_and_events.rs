@@ -120,7 +120,7 @@ fn reverse_requests_and_events_are_valid() {
     validator.event(&[ModuleEvent { reason: "new".into(), module }]);
     validator.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
     validator.event(&[InvalidatedEvent { areas: vec!["stacks".into()] }]);
-    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1) };
+    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1), is_child: None };
     validator.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
     validator.event(&[CapabilitiesEvent { capabilities }]);
 }
