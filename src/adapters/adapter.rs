@@ -80,6 +80,9 @@ pub struct Quirks {
     pub finds_lines_by_anchor: bool,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
+    /// How its output begins to report that the source map of a script could not be read: the URL of the script and the cause
+    /// follow (js-debug).
+    pub map_report: Option<&'static str>,
     /// It reports the signal that has ended a program as its exit code (lldb-dap, CodeLLDB), or as 0 (gdb).
     pub signals_as_codes: bool,
     /// A log point with a condition logs at each pass (gdb), or stops (js-debug).
@@ -180,6 +183,7 @@ impl Quirks {
         condition_stop: None,
         ignores_columns: false,
         compares_path_texts: false,
+        map_report: None,
         signals_as_codes: false,
         logs_always: false,
         hit_counting: HitCounting::All,

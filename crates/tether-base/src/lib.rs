@@ -7,6 +7,7 @@
 //! | [`clipped_text`] | shortens long texts |
 //! | [`secret_values`] | masks values of variables in what is shown of a command, its output and its failure |
 //! | [`bounded_file`] | reads files that others may have written |
+//! | [`file_age`] | whether a build is older than its source |
 //! | [`file_owner`] | whether a file belongs to our user |
 //! | [`path_lookup`] | finds programs on PATH |
 //! | [`xdg`] | the folders of the user for state, configuration, data and caches |
@@ -21,6 +22,7 @@ pub mod clipped_text;
 pub mod clock;
 pub mod display_text;
 pub mod error;
+pub mod file_age;
 pub mod file_lock;
 pub mod file_owner;
 pub mod line_anchor;

@@ -50,6 +50,8 @@ pub(crate) struct JavaBreakpoint {
     pub bound: Vec<BoundRequest>,
     /// The line to which it is bound.
     pub line: Option<i32>,
+    /// The class file with its code, where that is older than its source.
+    pub older_code: Option<PathBuf>,
 }
 
 /// One request of the virtual machine.
@@ -224,7 +226,7 @@ impl BreakpointTable {
     pub(crate) fn add(&mut self, place: BreakpointPlace, conditions: StopConditions) -> i64 {
         let id = self.last_id.saturating_add(1);
         self.last_id = id;
-        let entry = JavaBreakpoint { id, place, conditions, hits: 0, bound: Vec::new(), line: None };
+        let entry = JavaBreakpoint { id, place, conditions, hits: 0, bound: Vec::new(), line: None, older_code: None };
         self.entries.insert(id, entry);
         id
     }

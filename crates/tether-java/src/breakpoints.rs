@@ -19,6 +19,7 @@ use super::breakpoint_table::{
     BoundRequest, BreakpointPlace, ClassPattern, FunctionName, JavaBreakpoint, StopConditions, is_class_around,
     is_class_named,
 };
+use super::class_age::find_older_code;
 use super::java_vm::JavaClass;
 use super::session::JavaSession;
 use super::signatures::{is_jdk_class, package_path};
@@ -208,12 +209,16 @@ async fn bind_line(
             session.vm.request(&ClearEventRequest { kind, request }).await?;
         }
     }
+    let mut bound = Vec::new();
     for (_, location) in code.into_iter().filter(|(line, _)| *line == nearest) {
         bind_location(session, entry.id, location).await?;
+        bound.extend(classes.iter().find(|class| class.id == location.class));
     }
+    let older_code = find_older_code(session, &entry.place, &bound).await?;
     session.with_tables(|tables| {
         if let Some(entry) = tables.breakpoints.entries.get_mut(&entry.id) {
             entry.line = Some(nearest);
+            entry.older_code = older_code.or(entry.older_code.take());
         }
     });
     Ok(())
@@ -345,7 +350,8 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
     };
     let message = if verified { ignored_column.map(str::to_owned) } else { Some(unbound()) };
     let reason = (!verified).then(|| "pending".to_owned());
-    DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None, reason }
+    let older_code = entry.older_code.as_ref().map(|code| code.to_string_lossy().into_owned());
+    DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None, reason, older_code }
 }
 
 #[cfg(test)]
@@ -364,6 +370,7 @@ mod tests {
                 hits: 0,
                 bound: if is_bound { vec![bound] } else { Vec::new() },
                 line: Some(3),
+                older_code: None,
             })
         };
         let message = |column, is_bound| described(column, is_bound).message;

@@ -19,15 +19,14 @@ use tether_base::sync::lock;
 use tether_dap::types::{DapSource, InvalidatedEvent, LoadedSourceEvent, RedefineClassesResponse};
 use tether_jdwp::JdwpError;
 use tether_jdwp::commands::threads::Frames;
-use tether_jdwp::commands::virtual_machine::{
-    AllClassesWithGeneric, AllThreads, ClassPaths, NamedClass, RedefineClasses,
-};
+use tether_jdwp::commands::virtual_machine::{AllClassesWithGeneric, AllThreads, NamedClass, RedefineClasses};
 use tether_jdwp::values::{CodeLocation, MethodId, ObjectId, ReferenceTypeId, TYPE_ARRAY};
 
 use super::blocking::run_blocking;
+use super::class_age::vm_class_folders;
 use super::class_file::read_class_file;
 use super::compile_cache::copy_all_classes;
-use super::compiled_source::{RunnableClass, output_folders, prepare_source};
+use super::compiled_source::{RunnableClass, prepare_source};
 use super::java_vm::JavaClass;
 use super::launch_arguments::JavaProgramKind;
 use super::old_frames::OldMethod;
@@ -113,17 +112,6 @@ async fn compile_again(session: &JavaSession) -> Answer<Option<RunnableClass>> {
     prepared.map(Some).map_err(|error| {
         RequestFailure(std::iter::once(error.to_string()).chain(error.causes()).collect::<Vec<_>>().join(": "))
     })
-}
-
-/// The folders of classes by the virtual machine, which runs on this machine if they are here.
-async fn vm_class_folders(session: &JavaSession) -> Answer<Vec<PathBuf>> {
-    let paths = session.vm.request(&ClassPaths {}).await?;
-    let list = move || {
-        let base = PathBuf::from(paths.base);
-        let folders = paths.class_path.iter().map(|path| base.join(path)).filter(|path| path.is_dir());
-        folders.chain(output_folders(&base)).collect()
-    };
-    run_blocking(list).await
 }
 
 /// Records what the frames of suspended threads run in these classes: the virtual machine will not say it any more.

@@ -19,6 +19,7 @@
 //! | `thread_suspends`, `thread_control` | how often each thread is suspended and why; the commands that follow, and calls |
 //! | `thread_ids` | the ids of threads |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
+//! | `class_age` | where class files lie, and whether one is older than its source |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
 //! | `old_frames` | frames of code that was redefined: what was read of it before |
 //! | `blocking` | work on files, off the runtime's threads |
@@ -49,6 +50,7 @@ mod blocking;
 mod breakpoint_table;
 mod breakpoints;
 mod captured_events;
+mod class_age;
 mod class_file;
 mod code_origin;
 mod collection_pages;

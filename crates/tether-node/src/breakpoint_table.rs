@@ -10,6 +10,7 @@ use tether_base::line_anchor::LineAnchor;
 use tether_dap::types::{DapBreakpoint, DapSource};
 
 use super::scripts::LoadedScript;
+use super::unread_maps::{UnreadMap, UnreadMaps};
 
 /// What is said of a file that no script of the program is, or is made of.
 pub(crate) const NOT_LOADED: &str = "neither this file nor a script whose source map names it is loaded yet";
@@ -19,6 +20,8 @@ pub(crate) const NOT_LOADED: &str = "neither this file nor a script whose source
 pub(crate) struct NodeBreakpointTable {
     last_id: i64,
     pub entries: BTreeMap<i64, NodeBreakpoint>,
+    /// Scripts that may have the code of breakpoints that are not bound.
+    unread: UnreadMaps,
 }
 
 /// Breakpoints whose scripts are gone.
@@ -67,6 +70,8 @@ pub(crate) struct NodeBreakpoint {
     pub place: Option<(i64, i64)>,
     /// Why it is not bound.
     pub message: Option<String>,
+    /// The script with its code, where that is older than its file and was made of another text.
+    pub older_code: Option<PathBuf>,
 }
 
 /// A breakpoint of the engine.
@@ -118,9 +123,37 @@ impl NodeBreakpointTable {
     /// Adds a breakpoint that is not bound yet; returns its id.
     pub(crate) fn add(&mut self, wanted: WantedBreakpoint) -> i64 {
         let (id, message) = (self.next_id(), None);
-        let entry = NodeBreakpoint { id, wanted, hit_count: 0, bound: Vec::new(), place: None, message };
+        let entry =
+            NodeBreakpoint { id, wanted, hit_count: 0, bound: Vec::new(), place: None, message, older_code: None };
         self.entries.insert(id, entry);
         id
+    }
+
+    /// The state of a breakpoint for the client.
+    pub(crate) fn describe(&self, id: i64) -> Option<DapBreakpoint> {
+        let entry = self.entries.get(&id)?;
+        let mut described = entry.describe();
+        let unread = entry.file().map(|file| self.unread.describe(file)).filter(|text| !text.is_empty());
+        if let (Some(message), Some(unread)) = (&mut described.message, unread)
+            && message == NOT_LOADED
+        {
+            message.push_str(&format!("; {unread}"));
+        }
+        Some(described)
+    }
+
+    /// A script's map was not read. Returns of which breakpoints there is more to say than before. `None`: that is known.
+    pub(crate) fn add_unread(&mut self, unread: UnreadMap) -> Option<Vec<DapBreakpoint>> {
+        let is_unbound =
+            |entry: &&NodeBreakpoint| entry.message.as_deref() == Some(NOT_LOADED) && entry.place.is_none();
+        let ids: Vec<i64> = self.entries.values().filter(is_unbound).map(|entry| entry.id).collect();
+        let describe = |table: &Self| ids.iter().filter_map(|id| table.describe(*id)).collect::<Vec<_>>();
+        let before = describe(self);
+        if !self.unread.add(unread) {
+            return None;
+        }
+        let now = describe(self).into_iter().zip(before);
+        Some(now.filter(|(now, before)| now.message != before.message).map(|(now, _)| now).collect())
     }
 
     /// The breakpoint that the engine calls so, and how it is bound.
@@ -204,8 +237,7 @@ impl NodeBreakpoint {
         self.wanted.hits.is_none_or(|hits| hits.is_met(self.hit_count))
     }
 
-    /// Its state for the client.
-    pub(crate) fn describe(&self) -> DapBreakpoint {
+    fn describe(&self) -> DapBreakpoint {
         let source = match &self.wanted.place {
             NodeBreakpointPlace::Line { path, .. } => {
                 let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -222,6 +254,7 @@ impl NodeBreakpoint {
             line: self.place.map(|(line, _)| line.saturating_add(1)).filter(|_| self.file().is_some()),
             column: self.place.map(|(_, column)| column.saturating_add(1)).filter(|_| self.file().is_some()),
             reason: None,
+            older_code: self.older_code.as_ref().map(|code| code.to_string_lossy().into_owned()),
         }
     }
 

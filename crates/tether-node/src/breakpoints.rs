@@ -34,9 +34,11 @@ use super::file_urls::file_url_pattern;
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
 use super::line_placement::find_placed_line;
+use super::older_code::find_older_code;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::ScriptMap;
+use super::unread_maps::UnreadMap;
 
 /// How long all of them are waited for where one has bound them already.
 const PROMPT_TIMEOUT: Duration = Duration::from_millis(300);
@@ -165,9 +167,7 @@ async fn remove_from_former_lines(session: &NodeSession, isolate: &Isolate, id: 
 
 fn report_breakpoint(session: &NodeSession, id: Result<i64, String>) -> DapBreakpoint {
     match id {
-        Ok(id) => session.with_breakpoints(|breakpoints| {
-            breakpoints.entries.get(&id).map(NodeBreakpoint::describe).unwrap_or_default()
-        }),
+        Ok(id) => session.with_breakpoints(|breakpoints| breakpoints.describe(id).unwrap_or_default()),
         Err(reason) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
     }
 }
@@ -258,6 +258,7 @@ pub(crate) async fn bind_ahead(session: &NodeSession, isolate: &Isolate, script:
         if file == script {
             retire_url(session, isolate, &entry).await;
         }
+        find_older_code(session, &entry, script, map).await;
         let line = line_in_source(map, file, *line, anchor.as_ref());
         let place = map.generated_place(file, line, column.unwrap_or(0));
         let Some((line_number, column_number)) = place else { continue };
@@ -407,6 +408,9 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
     else {
         return;
     };
+    if let Some(path) = &script.path {
+        find_older_code(session, entry, path, map).await;
+    }
     let placed = line_in_source(map, file, *line, anchor.as_ref());
     script.placements.record(entry.id, *line, placed);
     let Some((line_number, column_number)) = map.generated_place(file, placed, column.unwrap_or(0)) else {
@@ -538,12 +542,23 @@ async fn report_change(session: &NodeSession, id: i64, before: Option<(i64, i64)
     let changed = session.with_breakpoints(|breakpoints| {
         let entry = breakpoints.entries.get(&id)?;
         let is_shown = !matches!(entry.wanted.place, NodeBreakpointPlace::Entry(_));
-        (is_shown && entry.place != before).then(|| entry.describe())
+        breakpoints.describe(id).filter(|_| is_shown && entry.place != before)
     });
     if let Some(breakpoint) = changed {
         // Fails when the client has gone, which ends the session.
         let _ = session.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
     }
+}
+
+/// Reports of which breakpoints the code may be in a script whose map was not read; whether that was not known.
+pub(crate) async fn report_unread_map(session: &NodeSession, unread: UnreadMap) -> bool {
+    let reported = session.with_breakpoints(|breakpoints| breakpoints.add_unread(unread));
+    let is_new = reported.is_some();
+    for breakpoint in reported.into_iter().flatten() {
+        // Fails when the client has gone, which ends the session.
+        let _ = session.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
+    }
+    is_new
 }
 
 async fn remove_bound(isolate: &Isolate, bound: &BoundBreakpoint) {

@@ -33,6 +33,7 @@
 //! | `web_files` | the files of a page's scripts, and their URLs |
 //! | `monorepo` | the repository of several packages that a program is one of |
 //! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
+//! | `unread_maps`, `older_code` | the scripts whose maps were not read; whether a script is older than its source |
 //!
 //! Does not depend on sessions of the supervisor.
 
@@ -77,6 +78,7 @@ mod module_announcements;
 mod monorepo;
 mod node_backend;
 mod node_program;
+mod older_code;
 mod process_inspector;
 mod property_watches;
 mod release;
@@ -86,6 +88,7 @@ mod session;
 mod slowed_functions;
 mod source_maps;
 mod stops;
+mod unread_maps;
 mod value_text;
 mod variables;
 mod watch_stops;

@@ -12,13 +12,14 @@ use tether_cdp::CdpError;
 use tether_cdp::debugger::{CloseStream, LoadNetworkResource, LoadResourceOptions, ReadStream};
 use url::Url;
 
-use super::breakpoints;
+use super::breakpoints::{self, report_unread_map};
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
 use super::map_size::MAX_ALL_ENTRIES;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::{MAX_MAP, ScriptMap, decode_inline_map, decode_map};
+use super::unread_maps::UnreadMap;
 
 /// How long a page may take to load a map.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,7 +46,12 @@ async fn find_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedS
         let read = report_unread(session, &script.url, loaded).await.flatten();
         return read.map(|map| count_map(isolate, map));
     }
-    let path = script.path.clone().filter(|path| session.maps.covers(path))?;
+    let path = script.path.clone()?;
+    if !session.maps.covers(&path) {
+        let cause = session.maps.exclusion(&path).to_owned();
+        report_unread_map(session, UnreadMap { script: path.display().to_string(), cause, is_foreign: true }).await;
+        return None;
+    }
     let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
     match prepared {
         Some(map) => Some(map),
@@ -70,7 +76,10 @@ async fn report_unread<T>(session: &NodeSession, script: &str, read: Result<T, S
     match read {
         Ok(map) => Some(map),
         Err(cause) => {
-            session.print("console", &format!("cannot read the source map of {script}: {cause}\n")).await;
+            let printed = format!("cannot read the source map of {script}: {cause}\n");
+            if report_unread_map(session, UnreadMap { script: script.to_owned(), cause, is_foreign: false }).await {
+                session.print("console", &printed).await;
+            }
             None
         }
     }

@@ -50,8 +50,12 @@ pub(crate) struct MapFolders {
 impl MapFolders {
     /// Whether the map of a script is read: it is the user's own.
     pub(crate) fn covers(&self, script: &Path) -> bool {
-        let is_dependency = script.components().any(|part| part.as_os_str() == "node_modules");
-        !is_dependency && self.roots.iter().any(|root| script.starts_with(root))
+        !is_dependency(script) && self.roots.iter().any(|root| script.starts_with(root))
+    }
+
+    /// Why the map of a script that is not covered is not read.
+    pub(crate) fn exclusion(&self, script: &Path) -> &'static str {
+        if is_dependency(script) { "it is in node_modules" } else { "it is outside of the program's folders" }
     }
 
     /// Reads the map of a script: `address` is what its last line names. Blocks. Errors: it cannot be read.
@@ -89,6 +93,10 @@ impl MapFolders {
         }
         normalize_path(&folder.join(name))
     }
+}
+
+fn is_dependency(script: &Path) -> bool {
+    script.components().any(|part| part.as_os_str() == "node_modules")
 }
 
 fn map_file(script: &Path, address: &str) -> Option<PathBuf> {
@@ -157,10 +165,15 @@ impl ScriptMap {
         self.sources.iter().flatten().any(|source| source == file)
     }
 
+    /// The text that a file had, if the map has it.
+    pub(crate) fn text_of(&self, file: &Path) -> Option<&str> {
+        let source = self.sources.iter().position(|source| source.as_deref() == Some(file))?;
+        self.source_text(u32::try_from(source).ok()?)
+    }
+
     /// The lines of a file as the script was made of it, if the map has them.
     pub(crate) fn source_lines(&self, file: &Path) -> Option<SourceLines<'_>> {
-        let source = self.sources.iter().position(|source| source.as_deref() == Some(file))?;
-        self.source_text(u32::try_from(source).ok()?).map(SourceLines::of)
+        self.text_of(file).map(SourceLines::of)
     }
 
     /// The text of a source, if the map has it.

@@ -38,6 +38,7 @@ pub const ADAPTER: Adapter = Adapter {
             },
             ConditionReport { runs_on: true, ..ConditionReport::unnamed("Breakpoint condition error") },
         ],
+        map_report: Some("Could not read source map for "),
         logs_always: true,
         hit_counting: HitCounting::WithoutCondition,
         ..Quirks::NONE

@@ -46,6 +46,8 @@ pub struct BindingTable {
     hits: HashMap<u32, u64>,
     /// What ended targets have last said of a breakpoint, the best of it.
     past: HashMap<u32, BindingStatus>,
+    /// The file of the code that a breakpoint is bound in, where that is older than its source.
+    older_code: HashMap<u32, String>,
     /// All lines that were ever sent to a target, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
     /// The user's names by which breakpoints of a file were sent, too.
@@ -93,6 +95,7 @@ impl BindingTable {
             let Some(response) = response.get(index) else { continue };
             let newer = response.id.and_then(|id| self.events.get(&(target, id)));
             let newest = newer.unwrap_or(response).clone();
+            self.older_code.extend(newest.older_code.clone().map(|code| (*id, code)));
             self.bindings.insert((target, *id), DapBreakpoint { id: response.id, ..newest });
         }
     }
@@ -137,8 +140,9 @@ impl BindingTable {
     /// A `breakpoint` event.
     pub fn record_event(&mut self, target: usize, reported: DapBreakpoint) {
         let Some(id) = reported.id else { return };
-        for ((of, _), binding) in &mut self.bindings {
+        for ((of, spec), binding) in &mut self.bindings {
             if *of == target && binding.id == Some(id) {
+                self.older_code.extend(reported.older_code.clone().map(|code| (*spec, code)));
                 let line = reported.line.filter(|line| *line >= 0).or(binding.line);
                 let column = reported.column.or(binding.column);
                 *binding = DapBreakpoint { line, column, ..reported.clone() };
@@ -152,6 +156,7 @@ impl BindingTable {
     /// A breakpoint is no longer set.
     pub fn remove_breakpoint(&mut self, spec: u32) {
         self.past.remove(&spec);
+        self.older_code.remove(&spec);
         self.bindings.retain(|(_, id), _| *id != spec);
         self.without_column.retain(|(_, id)| *id != spec);
         self.hits.remove(&spec);
@@ -206,6 +211,11 @@ impl BindingTable {
         let hits = self.hits.entry(spec).or_default();
         *hits = hits.saturating_add(1);
         *hits
+    }
+
+    /// The file of the code that it is bound in, where that is older than its source, as far as the adapter says so.
+    pub fn older_code(&self, spec: u32) -> Option<&str> {
+        self.older_code.get(&spec).map(String::as_str)
     }
 
     /// How often it has been hit.

@@ -88,7 +88,7 @@ pub(super) async fn start_adapter(
     adapters::verify_target_listener(&request.debug_target).await?;
     // Before it is connected to: a virtual machine with a debugger does not listen.
     let attached_process = adapters::find_attached_process(&request.debug_target).await;
-    event_log.read_conditions(row.quirks.condition_reports);
+    event_log.read_reports(&row.quirks);
     let mut host = adapters::start_adapter(row.name, plan, &launch_id, CONNECT_TIMEOUT).await?;
     let plan = TargetPlan {
         initialize: initialize_request(row.id, allows_run_in_terminal),

@@ -2,7 +2,9 @@
 //!
 //! Says nothing of what the program itself has done: that a line was not reached is all that is known.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tether_base::file_age::is_older;
 
 use crate::adapters::{ADAPTERS, Adapter};
 use crate::debug::breakpoints::hit_count::counted_here;
@@ -71,11 +73,42 @@ fn describe_unreached(
     if let Some(unnamed) = unnamed.filter(|_| is_bound && failure.is_none()) {
         reason.push_str(&format!("; a condition, which the adapter does not name, cannot be evaluated: {unnamed}"));
     }
+    if let Some(unread) = managed.session.event_log().unread_maps().filter(|_| !is_bound) {
+        reason.push_str(&format!("; {unread}"));
+    }
+    if let Some(stale) = describe_older_code(managed, spec) {
+        reason.push_str(&format!("; {stale}"));
+    }
     // One that is bound is loaded in a process that is debugged, where the adapter waits for that.
     let is_loaded = is_bound && !adapters.iter().any(|row| row.quirks.binds_unloaded);
     let processes = if is_loaded { others.describe_users(spec) } else { others.describe(spec) };
     processes.into_iter().for_each(|processes| reason.push_str(&format!("; {processes}")));
     Some(reason)
+}
+
+/// "dist/a.js is older than src/a.ts": of what an adapter says of its code, and of a compiled program.
+fn describe_older_code(managed: &ManagedSession, spec: &BreakpointSpec) -> Option<String> {
+    let file = spec.file()?;
+    let said = managed.session.shared.with_state(|state| state.bindings.older_code(spec.id).map(PathBuf::from));
+    let is_compiled = |program: &ManagedSession| {
+        program.adapter.runtimes.is_empty() && program.adapter.extensions.contains(&&*extension_of(file))
+    };
+    let programs = || managed.programs().into_iter().filter(is_compiled);
+    let built = || programs().filter_map(|it| it.request.debug_target.program()).find(|it| is_build(it, file));
+    let code = said.or_else(built)?;
+    let workspace = &managed.request.debug_target.cwd;
+    let shown = |path: &Path| path.strip_prefix(workspace).unwrap_or(path).display().to_string();
+    Some(format!("{} is older than {}", shown(&code), shown(file)))
+}
+
+/// Whether a program is a file that was built before a source was written.
+fn is_build(program: &Path, source: &Path) -> bool {
+    program.is_file() && program != source && !is_source(program) && is_older(program, source)
+}
+
+fn is_source(program: &Path) -> bool {
+    let extension = extension_of(program);
+    ADAPTERS.iter().any(|row| row.runtimes.is_empty() && row.extensions.contains(&extension.as_str()))
 }
 
 /// What is said of a breakpoint that was passed so often, where its hits are counted here, and none of them was asked for.
@@ -139,7 +172,7 @@ fn describe_outcome(spec: &BreakpointSpec, outcome: &BindingStatus, failure: Opt
             let reason = if is_ended {
                 reason
                     .trim_end_matches(" yet")
-                    
+                    .replace(" is loaded yet", " was loaded")
                     .replace(" is loaded", " was loaded")
             } else {
                 reason.clone()

@@ -16,7 +16,8 @@ use tether_dap::types::{
 use tokio::sync::watch;
 
 use super::condition_failures::ConditionFailures;
-use crate::adapters::ConditionReport;
+use super::unread_maps::UnreadMaps;
+use crate::adapters::Quirks;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
@@ -106,6 +107,7 @@ pub struct EventLog {
     /// To be reported with the next result about the session.
     notices: Mutex<PendingNotices>,
     condition_failures: Mutex<ConditionFailures>,
+    unread_maps: Mutex<UnreadMaps>,
 }
 
 impl Default for EventLog {
@@ -117,14 +119,21 @@ impl Default for EventLog {
             output_changed: watch::Sender::default(),
             notices: Mutex::default(),
             condition_failures: Mutex::default(),
+            unread_maps: Mutex::default(),
         }
     }
 }
 
 impl EventLog {
-    /// Reads failed conditions from the output of an adapter that reports them so.
-    pub fn read_conditions(&self, reports: &'static [ConditionReport]) {
-        lock(&self.condition_failures).add_reports(reports);
+    /// Reads what an adapter reports in its output only: failed conditions, source maps that were not read.
+    pub fn read_reports(&self, quirks: &Quirks) {
+        lock(&self.condition_failures).add_reports(quirks.condition_reports);
+        lock(&self.unread_maps).add_words(quirks.map_report);
+    }
+
+    /// Which source maps the adapter says it has not read, and why.
+    pub fn unread_maps(&self) -> Option<String> {
+        lock(&self.unread_maps).describe()
     }
 
     /// Reads output from a cursor on.
@@ -217,6 +226,7 @@ impl EventLog {
             let category = output.category.as_deref().unwrap_or("console");
             let is_own = matches!(category, "stdout" | "telemetry");
             let is_repeated = !is_own && {
+                lock(&self.unread_maps).record_output(&output.output);
                 let at = self.output_cursor();
                 lock(&self.condition_failures).record_output(at, category, &output)
             };

@@ -22,6 +22,7 @@
 //! | `detach_hook`, `detach_preparation` | a program runs on when its debugger leaves, where the adapter would end it |
 //! | `output_flush` | the last output of an adapter that would lose it |
 //! | `undebugged_processes` | the processes of a program that are not debugged |
+//! | `unread_maps` | what adapters print about source maps that they could not read |
 //! | `run_in_terminal` | the reverse request `runInTerminal` |
 //!
 //! Does not depend on how sessions are listed and stored.
@@ -51,3 +52,4 @@ pub(super) mod task;
 #[cfg(test)]
 mod tests;
 pub(super) mod undebugged_processes;
+mod unread_maps;

@@ -61,6 +61,8 @@ shape!(
         column: Option<i64>,
         /// Of one that is not verified: `pending` (it may be later) or `failed`.
         reason: Option<String>,
+        /// Not of the protocol; our own adapters send it: the file of the code that runs, where it is older than its source.
+        older_code: Option<String>,
     }
 );
 

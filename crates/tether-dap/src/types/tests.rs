@@ -138,6 +138,7 @@ fn breakpoint() -> DapBreakpoint {
         line: Some(1),
         column: Some(1),
         reason: text("pending"),
+        older_code: None,
     }
 }
 
