@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
-use tether_dap::DapClient;
 use tether_dap::types::{
-    DapBreakpoint, DapRequest, DapSource, SetBreakpointsArguments, SetBreakpointsResponse, SourceBreakpoint,
+    DapBreakpoint, DapRequest, DapSource, SetBreakpointsArguments, SetBreakpointsResponse,
+    SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
+use tether_dap::{DapClient, DapError};
 
 use super::binding::BindingTable;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec};
 use crate::debug::session::target_handle::TargetHandle;
+
+/// Why an adapter does not take breakpoints on functions.
+pub const NO_FUNCTIONS: &str = "this adapter has no function breakpoints: set one on a line";
 
 /// The request that sets these in a file, by that path.
 pub fn line_request<'a>(path: &Path, specs: impl Iterator<Item = &'a BreakpointSpec>) -> SetBreakpointsArguments {
@@ -70,6 +74,10 @@ async fn send_and_record<R: DapRequest<Response = SetBreakpointsResponse>>(
     target.shared.with_state(|state| state.bindings.begin_request(target.id));
     match client.request(request, target.shared.request_timeout).await {
         Ok(it) => target.change_bindings(|state| record(&mut state.bindings, &it.breakpoints)),
+        // rdbg offers function breakpoints, and responds without any.
+        Err(DapError::Unexpected { .. }) if R::COMMAND == SetFunctionBreakpointsArguments::COMMAND => {
+            target.record_refusal(&ids.concat(), NO_FUNCTIONS);
+        }
         Err(error) => target.record_refusal(&ids.concat(), &error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use std::iter;
 use tether_dap::DapClient;
 use tether_dap::types::{DapCapabilities, FunctionBreakpoint, SetFunctionBreakpointsArguments};
 
-use super::binding_request::{request_bindings, request_unordered_bindings};
+use super::binding_request::{NO_FUNCTIONS, request_bindings, request_unordered_bindings};
 use super::hit_count::{self, as_sent};
 use super::merge::merge_specs;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
@@ -23,7 +23,7 @@ pub async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle
     }
     if !able.can("supportsFunctionBreakpoints") {
         let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
-        return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
+        return target.record_refusal(&ids, NO_FUNCTIONS);
     }
     let quirks = target.quirks();
     let refusal = |spec: &BreakpointSpec| {
