@@ -31,4 +31,5 @@ mod stops;
 pub mod targets;
 mod undebugged_children;
 mod unreached_breakpoints;
+mod unreached_causes;
 mod unreached_matrix;

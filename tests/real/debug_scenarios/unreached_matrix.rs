@@ -36,7 +36,7 @@ public class App {
   }
 }
 ";
-const GO: &str = "\
+pub const GO: &str = "\
 package main
 
 func main() {
@@ -216,8 +216,13 @@ fn check(case: &Case, is_counted: bool) {
     }
     set(format!("{}:{never}", case.other.0), &[], Some(case.other.1));
     set(format!("{file}:{tested}"), &["--log", "never", "--condition", "total > 100"], case.refused_log);
-    let launch = ["debug", "launch", program, "--adapter", adapter, "--wait", "60"];
-    let ended = sandbox.json(&launch);
+    check_reasons(&sandbox, adapter, &["debug", "launch", program, "--adapter", adapter, "--wait", "60"], &expected);
+}
+
+/// Launches a program that ends without a stop, and checks how the reason of each breakpoint begins: in the result, its text, the
+/// status, and the list of breakpoints.
+pub fn check_reasons(sandbox: &Sandbox, adapter: &str, launch: &[&str], expected: &BTreeMap<u64, String>) {
+    let ended = sandbox.json(launch);
     assert_eq!(
         (ended["stopped"].as_bool(), &ended["state"]),
         (Some(false), &"TERMINATED".into()),
@@ -235,7 +240,7 @@ fn check(case: &Case, is_counted: bool) {
     for (id, reason) in &told {
         assert!(listed.get(id).is_some_and(|it| it.ends_with(reason.as_str())), "{adapter}: {id}: {listed:#?}");
     }
-    let printed = sandbox.tether(&launch).ok().stdout;
+    let printed = sandbox.tether(launch).ok().stdout;
     assert!(told.values().all(|reason| printed.contains(reason.as_str())), "{adapter}: {printed}");
 }
 
