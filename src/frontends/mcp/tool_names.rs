@@ -95,21 +95,40 @@ fn parse_arguments(operation: &Operation, words: &[String]) -> Option<Map<String
             _ => arg,
         }
     };
-    let command = (operation.augment)(Command::new("tool")).no_binary_name(true).mut_args(as_text);
-    let known: Vec<(String, bool)> =
-        command.get_arguments().map(|arg| (arg.get_id().to_string(), takes_several(arg))).collect();
+    let declared = (operation.augment)(Command::new("tool"));
+    let known: Vec<KnownArgument> = declared.get_arguments().map(KnownArgument::new).collect();
+    let command = declared.no_binary_name(true).mut_args(as_text);
     let matches = command.try_get_matches_from(words).ok()?;
-    let given = known.iter().filter(|(id, _)| matches.value_source(id) == Some(ValueSource::CommandLine));
-    let argument = |(id, several): &(String, bool)| {
-        let values = argument_values(&matches, id);
-        let value = if *several { values.into() } else { values.into_iter().next()? };
-        Some((camel_case(id), value))
+    let given = known.iter().filter(|it| matches.value_source(&it.id) == Some(ValueSource::CommandLine));
+    let argument = |it: &KnownArgument| {
+        let mut values = argument_values(&matches, &it.id).into_iter().map(|value| it.tool_value(value));
+        let value = if it.takes_several { values.collect() } else { values.next()? };
+        Some((camel_case(&it.id), value))
     };
     Some(given.filter_map(argument).collect())
 }
 
-fn takes_several(arg: &Arg) -> bool {
-    matches!(arg.get_action(), ArgAction::Append) || arg.is_last_set()
+/// An argument of a command, as it is declared.
+struct KnownArgument {
+    id: String,
+    takes_several: bool,
+    /// Its values are names of ours: a command writes `extension-host`, a tool `extensionHost`.
+    is_choice: bool,
+}
+
+impl KnownArgument {
+    fn new(arg: &Arg) -> KnownArgument {
+        let takes_several = matches!(arg.get_action(), ArgAction::Append) || arg.is_last_set();
+        let is_choice = !arg.get_possible_values().is_empty();
+        KnownArgument { id: arg.get_id().to_string(), takes_several, is_choice }
+    }
+
+    fn tool_value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) if self.is_choice => Value::String(camel_case(&text)),
+            value => value,
+        }
+    }
 }
 
 fn argument_values(matches: &ArgMatches, id: &str) -> Vec<Value> {
@@ -150,7 +169,7 @@ mod tests {
             r#"`debug_launch {"args":["ARGUMENTS"],"program":"PROGRAM"}`"#,
         );
         check("`tether debug attach --pid PID`", r#"`debug_attach {"pid":"PID"}`"#);
-        check("`tether debug attach --window extension-host`", r#"`debug_attach {"window":"extension-host"}`"#);
+        check("`tether debug attach --window extension-host`", r#"`debug_attach {"window":"extensionHost"}`"#);
         check("`tether debug evaluate 'a = 1'`", r#"`debug_evaluate {"expression":"a = 1"}`"#);
         check("`tether break remove --all`", r#"`breakpoint_remove {"all":true}`"#);
         check("`tether start --rebuild always`", r#"`window_start {"rebuild":"always"}`"#);
