@@ -289,7 +289,7 @@ impl DebugSession {
         let error = Error::new(kind, format!("cannot {what}")).because(cause);
         match self.snapshot().run_state() {
             RunState::Terminated | RunState::Disconnected => {
-                error.hint("the session has ended; `tether debug launch` starts one")
+                error.hint("the session has ended; `tether debug launch PROGRAM` starts one")
             }
             RunState::Running => error.hint("the program runs: `tether debug pause` stops it in a frame"),
             _ if timed_out => error.hint("the program may be busy: `tether debug status` shows its state"),

@@ -152,7 +152,7 @@ impl DebugSession {
             None => state,
         };
         if snapshot.is_ended() {
-            return error.because(state).hint("`tether debug launch` starts a session");
+            return error.because(state).hint("`tether debug launch PROGRAM` starts a session");
         }
         let resumed = snapshot.last_resume().filter(|_| snapshot.ended_stop.is_none());
         let resumed = resumed.map(|it| format!("{state}, resumed by {} ({})", it.by, it.how.name()));
