@@ -53,7 +53,7 @@ pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'
 }
 
 async fn carry_out(context: &SupervisorContext, operation: &Operation, call: &OperationCall<'_>) -> Result<Value> {
-    let _in_flight = match operation.group {
+    let in_flight = match operation.group {
         OperationGroup::Debug => {
             wait_for_sessions(context, call).await;
             if let Some(result) = hosted::call_in_host(context, call).await {
@@ -73,7 +73,11 @@ async fn carry_out(context: &SupervisorContext, operation: &Operation, call: &Op
             }
         };
     }
-    for_each_operation!(handle_by_method)
+    let outcome = for_each_operation!(handle_by_method);
+    if let Some(in_flight) = in_flight.filter(|_| outcome.is_ok()) {
+        in_flight.succeeded();
+    }
+    outcome
 }
 
 /// Waits for the session that an operation means: the named one, or, where none is named, until it is decided which.

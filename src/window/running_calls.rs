@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tether_base::sync::lock;
 
-/// The calls in flight, and the last ones that ended.
+/// The calls in flight, and the last ones that failed.
 #[derive(Default)]
 pub struct RunningCalls(Mutex<Vec<RunningCall>>);
 
@@ -17,7 +17,7 @@ struct RunningCall {
 }
 
 impl RunningCall {
-    /// Whether the call runs or has just ended: a broken connection ends its calls shortly before the exit of the window
+    /// Whether the call runs or has just failed: a broken connection ends its calls shortly before the exit of the window
     /// is noticed.
     fn is_recent(&self) -> bool {
         const RECENT: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ impl RunningCalls {
         RunningCallGuard { running_calls: self, number }
     }
 
-    /// The calls that run, each in one line; without any, the one that ended last, if that was within the last second.
+    /// The calls that run, each in one line; without any, the one that failed last, if that was within the last second.
     pub fn describe_calls(&self) -> Vec<String> {
         let calls = lock(&self.0);
         let running: Vec<_> = calls.iter().filter(|call| call.ended.is_none()).collect();
@@ -45,10 +45,17 @@ impl RunningCalls {
     }
 }
 
-/// A call in flight; ended when dropped.
+/// A call in flight; ended, without a result, when dropped.
 pub struct RunningCallGuard<'a> {
     running_calls: &'a RunningCalls,
     number: u64,
+}
+
+impl RunningCallGuard<'_> {
+    /// Forgets a call that has returned its result: an exit of the window can no longer interrupt it.
+    pub fn succeeded(self) {
+        lock(&self.running_calls.0).retain(|call| call.number != self.number);
+    }
 }
 
 impl Drop for RunningCallGuard<'_> {
