@@ -215,6 +215,11 @@ impl LiveWindow {
         tokio::time::timeout(deadline, ping).await.is_ok_and(|response| response.is_some())
     }
 
+    /// Whether its process has exited, or does so within the time that a closing window takes.
+    pub async fn is_ending(&self) -> bool {
+        timeout(CLOSING_TIME, self.process.wait_for_exit()).await.is_ok()
+    }
+
     /// Why the extensions under development are not loaded, or may not be; `None` when they are, or when there are none.
     pub fn describe_unloaded_extensions(&self) -> Option<String> {
         if self.session.extensions.is_empty() {

@@ -119,6 +119,10 @@ impl Window {
             return WindowInspection { published, check: None, responsive: true, notes };
         };
         let (check, responsive) = tokio::join!(self.compare_files(), window.is_responsive(PING_TIMEOUT));
+        if !responsive && window.is_ending().await {
+            self.wait_until_replaced(&window).await;
+            return Box::pin(self.inspect()).await;
+        }
         let mut notes: Vec<String> = window.background_tasks().iter().filter_map(|it| it.describe_exit()).collect();
         notes.extend(window.describe_unloaded_extensions());
         notes.extend(window.describe_server_error());
@@ -146,6 +150,14 @@ impl Window {
         // The sender is in `context`, so it is not dropped here.
         let found = watch.wait_for(|published| published.search_done).await;
         found.map_or_else(|_| PublishedState::default(), |published| published.clone())
+    }
+
+    /// Waits until this window, whose process has exited, is no longer the published one.
+    async fn wait_until_replaced(&self, window: &Arc<LiveWindow>) {
+        let is_other =
+            |published: &PublishedState| !published.window.as_ref().is_some_and(|it| Arc::ptr_eq(it, window));
+        // The sender is in `context`, so it is not dropped here.
+        let _ = self.watch().wait_for(is_other).await;
     }
 
     pub(super) fn tracker(&self) -> Result<Arc<ChangeTracker>> {

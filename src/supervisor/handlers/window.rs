@@ -113,7 +113,16 @@ impl OperationHandler for WindowStatusParams {
 
 impl OperationHandler for WindowStartParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<WindowStatus> {
-        context.window.start(self.config.as_deref(), self.rebuild.unwrap_or_default(), call).await?;
+        let (config, rebuild) = (self.config.as_deref(), self.rebuild.unwrap_or_default());
+        let generation = context.window.watch().borrow().generation;
+        context.window.start(config, rebuild, call).await?;
+        wait_for_extensions(context, call).await;
+        let status = window_status(context).await;
+        if status.state != ReportedWindowState::Exited || status.generation != generation {
+            return Ok(status);
+        }
+        // The window that seemed to run was just ending.
+        context.window.start(config, rebuild, call).await?;
         wait_for_extensions(context, call).await;
         Ok(window_status(context).await)
     }
