@@ -382,7 +382,6 @@ impl HostedSessions {
         let (sessions, mut facts) = (&self.0.sessions, session.watch_facts());
         let mut is_end_recorded = false;
         loop {
-            let is_over = |now: &SessionFacts| now.is_ended && !now.is_reconnecting && !now.is_following;
             if !is_end_recorded && session.read_facts(is_over) {
                 is_end_recorded = true;
                 self.record_end(&session).await;
@@ -431,6 +430,11 @@ impl HostedSessions {
     }
 }
 
+/// Whether a session has ended for good.
+fn is_over(now: &SessionFacts) -> bool {
+    now.is_ended && !now.is_reconnecting && !now.is_following
+}
+
 /// What a host has written of its panic before it has ended.
 fn take_panic_note(socket: &Path) -> Option<String> {
     let _ = std::fs::remove_file(socket);
@@ -443,8 +447,10 @@ fn take_panic_note(socket: &Path) -> Option<String> {
 impl RemoteSessions for HostedSessions {
     fn send_breakpoints(&self, bound: Option<u32>) -> BoxFuture<'_, ()> {
         async move {
-            let active = self.active_sessions();
-            join_all(active.iter().map(|session| async move {
+            // Also to those that are being attached to again: their next target gets what is set meanwhile.
+            let mut open = self.list_sessions();
+            open.retain(|session| !session.read_facts(is_over));
+            join_all(open.iter().map(|session| async move {
                 let params = BreakpointsParams { bound };
                 let sent = session.link.request::<SessionBindings>(SEND_BREAKPOINTS, &params);
                 match timeout(SEND_TIMEOUT, sent).await {
