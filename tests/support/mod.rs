@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test program uses a part
 
 pub mod editor_client;
+pub mod listening;
 pub mod mcp_client;
 pub mod other_user;
 pub mod palette;
@@ -208,6 +209,13 @@ impl Sandbox {
     /// The hosts of its sessions.
     pub fn session_hosts(&self) -> Vec<u32> {
         self.processes().into_iter().filter(|(_, line)| line.contains(" session-host ")).map(|(pid, _)| pid).collect()
+    }
+
+    /// Kills its supervisor, and waits for the exit.
+    pub fn kill_supervisor(&self) {
+        let supervisor = self.supervisor().expect("a supervisor lives");
+        kill(supervisor, rustix::process::Signal::KILL);
+        wait_for_end(supervisor);
     }
 
     /// Kills the hosts of its sessions, and waits for their exits.

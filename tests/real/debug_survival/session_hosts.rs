@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::adapter_features::debuggees::{self, Subject};
-use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, PYTHON, kill_supervisor, line, stop};
+use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, PYTHON, line, stop};
 use crate::lifecycle::panicking_host::PanickingHosts;
 use crate::support::scenario_sandbox::found;
 use crate::support::{Sandbox, eventually, is_alive, kill, run_command, wait_for_end};
@@ -41,7 +41,7 @@ fn a_stop_outlives_the_supervisor(subject: Option<Subject>) {
         // The loop calls the function five times.
         for number in 0..kills().min(4) {
             match number % 2 {
-                0 => kill_supervisor(&sandbox),
+                0 => sandbox.kill_supervisor(),
                 _ => assert_ne!(sandbox.json(&["upgrade"])["pid"], Value::Null),
             }
             let value = sandbox.json(&["debug", "evaluate", "number"]);
@@ -103,7 +103,7 @@ fn a_wait_goes_on_over_a_killed_supervisor_and_is_answered_with_the_stop_that_co
         let before = connected();
         let waiting = spawn_json(&sandbox, &["debug", "wait", "60"]);
         eventually("the wait is there", || (connected() > before).then_some(()));
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
         eventually("the wait has started the next supervisor", || sandbox.supervisor());
         sandbox.json(&["break", "set", &stop("app.py", PYTHON)]);
         let answered = waiting.wait_with_output().unwrap();
@@ -134,7 +134,7 @@ fn a_session_of_several_programs_outlives_the_supervisor() {
     };
     let before = eventually("both are stopped", stopped_targets);
     for _ in 0..kills() {
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
         assert_eq!(stopped_targets(), Some(before.clone()));
         sandbox.json(&["debug", "continue", "--wait", "60"]);
         assert_eq!(eventually("both stop again", stopped_targets), before);
@@ -154,7 +154,7 @@ fn what_may_have_had_an_effect_is_not_repeated() {
     sandbox.json(&["break", "remove", "--all"]);
     let continuing = spawn_json(&sandbox, &["debug", "continue", "--wait", "60"]);
     eventually("it runs", || (sandbox.json(&["debug", "status"])["state"] == "RUNNING").then_some(()));
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     let answered = continuing.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&answered.stdout).into_owned();
     assert!(text.contains("it was not repeated"), "{text}");
@@ -205,7 +205,7 @@ fn a_host_that_answers_nothing_is_named_and_its_program_stays_where_it_is() {
     assert_eq!(listed["state"], "STOPPED", "{listed}");
     assert!(listed["message"].as_str().unwrap().contains(&words), "{listed}");
     // The next supervisor does not end what it cannot reach.
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     let status = sandbox.json(&["debug", "status", "d1"]);
     assert_eq!(status["state"], "DISCONNECTED", "{status}");
     assert!(status["message"].as_str().unwrap().contains(&words), "{status}");
@@ -227,7 +227,7 @@ fn a_session_that_could_not_be_stored_is_found_by_its_host() {
     let at = stop("app.js", JAVASCRIPT);
     let launch = ["debug", "launch", "app.js", "--adapter", "node", "--break", &at, "--wait", "60"];
     let launched = sandbox.json(&launch);
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     let mut states = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten();
     let state = states.find(|state| state.path().is_dir()).unwrap().path();
     std::fs::remove_file(state.join(".devtools/sessions.json")).unwrap();
@@ -238,7 +238,7 @@ fn a_session_that_could_not_be_stored_is_found_by_its_host() {
             (&json!("STOPPED"), &launched["pid"], line(&launched))
         );
         // The next one finds it stored.
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
     }
     assert_eq!(sandbox.json(&launch)["sessionId"], "d2");
     ["d1", "d2"].iter().for_each(|id| drop(sandbox.json(&["debug", "stop", id])));

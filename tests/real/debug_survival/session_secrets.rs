@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rmcp::model::ReadResourceRequestParams;
 
-use crate::debug_survival::surviving_debuggees::{found, kill_supervisor, stop};
+use crate::debug_survival::surviving_debuggees::{found, stop};
 use crate::support::mcp_client::McpClient;
 use crate::support::{CommandOutput, Sandbox, run_command};
 
@@ -99,13 +99,13 @@ async fn n6_values_of_a_debug_sessions_environment_appear_nowhere() {
     }
     everything_is_free_of_secrets(sandbox).await;
     // The next supervisor finds them in their hosts, which have the values.
-    kill_supervisor(sandbox);
+    sandbox.kill_supervisor();
     for session in ["d1", "d2"] {
         assert_eq!(sandbox.json(&["debug", "status", session])["state"], "STOPPED");
     }
     everything_is_free_of_secrets(sandbox).await;
     // Without the hosts they are lost, and cannot be launched again without these values.
-    kill_supervisor(sandbox);
+    sandbox.kill_supervisor();
     sandbox.kill_session_hosts();
     for (session, names) in [("d1", "FILE, LAUNCH, USERS"), ("d2", "GIVEN")] {
         assert_eq!(sandbox.json(&["debug", "status", session])["state"], "DISCONNECTED");

@@ -3,10 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::debug_survival::surviving_debuggees::{
-    JAVASCRIPT, Listening, PYTHON, events, found, kill_supervisor, line, stop,
-};
+use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, PYTHON, events, found, line, stop};
 use crate::lifecycle::panicking_supervisor::PanickingSupervisor;
+use crate::support::listening::Listening;
 use crate::support::{Sandbox, eventually, is_alive, run_command};
 
 /// How the supervisor is ended.
@@ -19,7 +18,7 @@ enum End {
 
 fn end(sandbox: &Sandbox, how: End) {
     match how {
-        End::Killed => kill_supervisor(sandbox),
+        End::Killed => sandbox.kill_supervisor(),
         End::Panicked(supervisor) => supervisor.panic(),
         End::ShutDown => drop(sandbox.tether(&["shutdown"]).ok()),
     }
@@ -52,7 +51,7 @@ fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
         let again = sandbox.json(&["debug", "wait", "60"]);
         assert!(again.get("notes").is_none(), "{how}: {again}");
         // It has a host of its own again.
-        kill_supervisor(sandbox);
+        sandbox.kill_supervisor();
         let kept = sandbox.json(&["debug", "wait", "60"]);
         assert_eq!((line(&kept), &kept["notes"]), (stopped_at, &json!(null)), "{how}: {kept}");
         assert_eq!(sandbox.json(&["debug", "evaluate", "2 + 2"])["result"], "4", "{how}");
@@ -76,7 +75,7 @@ fn a_python_program_that_listens_is_attached_to_again_under_the_same_id() {
 fn a_node_program_with_an_inspector_is_attached_to_again_under_the_same_id() {
     let Some(js_debug) = found("js-debug") else { return };
     let sandbox = Sandbox::with(&[("app ö.js", JAVASCRIPT)]);
-    let program = Listening::node(&sandbox, &js_debug, "app ö.js");
+    let program = Listening::node(&sandbox, js_debug.interpreter.as_ref().unwrap(), "app ö.js");
     is_attached_to_again(&sandbox, program, &stop("app ö.js", JAVASCRIPT));
 }
 
@@ -156,7 +155,7 @@ fn debuggees_without_supervisor_and_host_are_orphans_and_a_detached_program_is_n
     // The next supervisor leaves it running too, and the one after that.
     for _ in 0..2 {
         sandbox.json(&["debug", "status"]);
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
         assert!(is_alive(pid(&released)));
     }
     crate::support::kill(pid(&released), rustix::process::Signal::KILL);
@@ -182,11 +181,11 @@ fn nothing_stays_of_a_session_whose_supervisor_is_killed_while_it_begins() {
         let mut launch = tether(&["debug", "launch", "app.js"]).spawn().unwrap();
         // A random moment of the start, not a wait for anything.
         std::thread::sleep(std::time::Duration::from_millis(moment));
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
         launch.wait().unwrap();
         // The front end may have started another one, and its session.
         if sandbox.supervisor().is_some() {
-            kill_supervisor(&sandbox);
+            sandbox.kill_supervisor();
         }
         // What had started by then goes on in its host.
         assert!(tether(&["shutdown", "--all"]).status().unwrap().success());
@@ -232,7 +231,7 @@ fn n11_a_detached_program_prints_on_when_its_supervisor_is_gone() {
     eventually("it has begun", count);
     sandbox.json(&["debug", "stop", "--detach"]);
     for _ in 0..2 {
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
         let before = count().unwrap();
         eventually("it prints on", || {
             assert!(is_alive(pid), "it has ended");

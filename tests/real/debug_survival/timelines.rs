@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::debug_survival::surviving_debuggees::{PYTHON, kill_supervisor, stop};
+use crate::debug_survival::surviving_debuggees::{PYTHON, stop};
 use crate::support::scenario_sandbox::found;
 use crate::support::{Sandbox, eventually, node_with_build};
 
@@ -26,7 +26,7 @@ fn edits_builds_and_relaunches_are_recorded_with_their_cause_and_outlive_the_sup
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
     sandbox.write("server.js", &source.replace("42", "broken"));
     sandbox.tether(&["evaluate", "answer"]).fails(4, &["server.js is broken"]);
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     let events = eventually("the window is found again", || {
         Some(timeline(&sandbox)).filter(|events| !texts(events, "windowFound").is_empty())
     });
@@ -78,7 +78,7 @@ fn a_wait_for_anything_is_answered_with_the_stop_that_comes_and_misses_none() {
     // It goes on over a killed supervisor; the resume is of who has asked for it.
     let mut waiting = sandbox.command(["--json", "wait", "60", "--since", &cursor]);
     let waiting = waiting.stdout(Stdio::piped()).spawn().unwrap();
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     sandbox.json(&["debug", "continue"]);
     let answered = waiting.wait_with_output().unwrap();
     is_stop(&serde_json::from_slice(&answered.stdout).unwrap());

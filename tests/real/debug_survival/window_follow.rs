@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, events, found, kill_supervisor, line, stop};
+use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, events, found, line, stop};
 use crate::support::mcp_client::McpClient;
 use crate::support::palette::{choose_in_palette, until};
 use crate::support::{Sandbox, browser, eventually};
@@ -47,7 +47,7 @@ fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
     });
     assert_ne!(sandbox.status()["pid"], window);
     // The same holds over the kill of a supervisor.
-    kill_supervisor(sandbox);
+    sandbox.kill_supervisor();
     let stopped = sandbox.json(&["debug", "wait", "60"]);
     assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{stopped}");
     follows(sandbox, session, stopped_at, || drop(sandbox.json(&["restart"])));
@@ -372,13 +372,13 @@ fn n20_an_ended_session_that_follows_the_window_comes_back_with_it_after_later_s
     sandbox.json(&["stop"]);
     for _ in 0..2 {
         assert_eq!(sandbox.json(&["debug", "status", session])["connected"], false);
-        kill_supervisor(&sandbox);
+        sandbox.kill_supervisor();
     }
     sandbox.json(&["start"]);
     let stopped = sandbox.json(&["debug", "wait", "60"]);
     assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), line(&attached)), "{stopped}");
     sandbox.json(&["debug", "stop", session]);
-    kill_supervisor(&sandbox);
+    sandbox.kill_supervisor();
     // It is readable, and follows no more.
     sandbox.json(&["restart"]);
     assert_eq!(sandbox.json(&["debug", "status", session])["connected"], false);

@@ -8,7 +8,6 @@ use tether_dap::types::{
 
 use super::dap_editor::{DapEditor, wait_until_left};
 use super::programs::looping_program;
-use crate::debug_survival::surviving_debuggees::kill_supervisor;
 use crate::support::TEST_TIMEOUT;
 
 fn fields(value: Value) -> Fields {
@@ -74,7 +73,7 @@ async fn steps_over_kills(adapter: &str, joins: bool) {
     }
     assert_eq!(editor.stopped().await.line, stage.line("STOP"));
     for _ in 0..kills() {
-        kill_supervisor(&stage.sandbox);
+        stage.sandbox.kill_supervisor();
         let thread_id = editor.request(&ThreadsArguments {}).await.threads[0].id;
         editor.request(&NextArguments { thread_id }).await;
         assert_eq!(editor.stopped().await.line, stage.line("NEXT"));
