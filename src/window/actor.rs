@@ -118,13 +118,21 @@ impl WindowActor {
 
     /// Enters the next phase; returns what is to be done.
     pub(super) fn apply_input(&mut self, input: WindowInput) -> WindowEffect {
+        let (next, effect) = self.decide_phase(input);
+        if let Some(next) = next {
+            self.publish(|published| published.phase = next);
+        }
+        effect
+    }
+
+    /// The next phase, if it is another one, and what is to be done.
+    fn decide_phase(&self, input: WindowInput) -> (Option<WindowPhase>, WindowEffect) {
         let phase = self.read(|published| published.phase);
         let (next, effect) = decide_transition(phase, input);
         if let Some(next) = next {
             info!("{phase:?} + {input:?} → {next:?}");
-            self.publish(|published| published.phase = next);
         }
-        effect
+        (next, effect)
     }
 
     /// Aborts a build, since the old window still runs, and lets any other operation end.
@@ -263,12 +271,14 @@ impl WindowActor {
         if exit.is_crash() {
             self.context.crash_loop().record_crash(Instant::now());
         }
-        // Together: a caller is told that the window has exited, not that there was none.
+        let (next, effect) = self.decide_phase(WindowInput::WindowExited);
+        // Together: a caller is told that the window has exited, not that there was none, nor that it is ready.
         self.publish(|published| {
             published.window = None;
             published.exit = Some(exit);
+            published.phase = next.unwrap_or(published.phase);
         });
-        if self.apply_input(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
+        if effect == WindowEffect::ReapAfterExit {
             remove_session_files(&self.context);
             let context = Arc::clone(&self.context);
             // Independent of other operations; only the end of the supervisor waits for it.
