@@ -174,3 +174,19 @@ fn told_that_a_file_was_removed_it_is_named_and_the_next_answer_is_without_it() 
         },
     );
 }
+
+#[test]
+fn told_a_value_after_an_edit_that_kept_size_and_time_it_is_of_the_new_code() {
+    with_build(|story| {
+        let file = story.sandbox.path("server.js");
+        let before = fs::metadata(&file).unwrap().modified().unwrap();
+        edit(story, 43);
+        fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
+        let told = story.call("window_evaluate", json!({"expression": "answer"}));
+        assert_eq!(
+            (&told["value"], &told["refreshed"]["because"]),
+            (&json!(43), &json!("server.js was modified")),
+            "{told:#}"
+        );
+    });
+}
