@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::support::Sandbox;
 use crate::support::scenario_sandbox::{ScenarioSandbox, found};
 
-const PYTHON_CHILD: &str = "total = 1\nprint('child', total)\n";
-const NODE_CHILD: &str = "const total = 1;\nconsole.log('child', total);\n";
+// On a busy machine, one that ends after some milliseconds may not be seen.
+const PYTHON_CHILD: &str = "total = 1\nprint('child', total)\nimport time\ntime.sleep(0.3)\n";
+const NODE_CHILD: &str = "const total = 1;\nconsole.log('child', total);\nsetTimeout(() => {}, 300);\n";
 const JAVA_CHILD: &str = "\
 public class Child {
   public static void main(String[] arguments) {
