@@ -39,7 +39,7 @@ pub use source::{changed_source, find_named_source, frame_source, lines_around, 
 pub use stack::{list_scopes, read_stack, resolve_frame};
 pub use stop_summary::{StopCause, StopSummary, ThrownException, exception_info, stop_cause, summarize_stop};
 pub use threads::{ThreadInfo, list_threads, pause_thread};
-pub use unreached::{UnreachedBreakpoint, unreached_breakpoints};
+pub use unreached::{UnreachedBreakpoint, older_code_note, unreached_breakpoints};
 pub use value_limits::MAX_VALUE_CHARS;
 pub use variables::{
     DapVariable, VariableGroup, VariableParent, is_local, list_variables, variables_by_name, variables_page,

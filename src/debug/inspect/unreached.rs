@@ -86,6 +86,13 @@ fn describe_unreached(
     Some(reason)
 }
 
+/// That the code at a breakpoint which has stopped the session was built before its source was written.
+pub fn older_code_note(managed: &ManagedSession, id: u32) -> Option<String> {
+    let stored = managed.session.shared.breakpoints.current();
+    let older = describe_older_code(managed, stored.get(id)?)?;
+    Some(format!("{older}: what runs may be an earlier text of it"))
+}
+
 /// "dist/a.js is older than src/a.ts": of what an adapter says of its code, and of a compiled program.
 fn describe_older_code(managed: &ManagedSession, spec: &BreakpointSpec) -> Option<String> {
     let file = spec.file()?;

@@ -172,6 +172,7 @@ pub async fn stop_report(
             report.notes.push(note.to_owned());
         }
     }
+    report.notes.extend(stop.hits.first().and_then(|(id, _)| inspect::older_code_note(managed, *id)));
     // At last: lldb-dap reports them behind the stop.
     report.notes.extend(condition_notes(managed, Some(&stop)));
     report

@@ -102,6 +102,12 @@ fn code_that_is_older_than_its_source_is_said() {
         date(&sandbox, "app.c", 60);
         let reason = format!("{NEVER}; app is older than app.c");
         Expected::of(&sandbox).set(&["app.c:4"], &reason).check(adapter, &["app"]);
+        // It is said where the program stops, too.
+        let stop =
+            sandbox.json(&["debug", "launch", "app", "--adapter", adapter, "--break", "app.c:3", "--wait", "60"]);
+        let note = "app is older than app.c: what runs may be an earlier text of it";
+        assert!(stop["stopped"] == true && stop["notes"].to_string().contains(note), "{adapter}: {stop:#}");
+        sandbox.json(&["debug", "stop"]);
     }
     if found("node").is_some() {
         let script = format!("{SCRIPT}app.js.map\n");
