@@ -9,6 +9,7 @@ use tether_backend::hit_condition::HitCondition;
 use tether_base::line_anchor::LineAnchor;
 use tether_dap::types::{DapBreakpoint, DapSource};
 
+use super::line_placement::NOWHERE;
 use super::scripts::LoadedScript;
 use super::unread_maps::{UnreadMap, UnreadMaps};
 
@@ -280,7 +281,7 @@ impl NodeBreakpoint {
         match bound.at {
             BoundAt::RetiredUrl => original.is_some() && original == self.line_in(script),
             BoundAt::Url { line } => self.line_in(script).is_none_or(|placed| placed == line),
-            BoundAt::Function | BoundAt::MadeIn(_) | BoundAt::Script(_) => true,
+            BoundAt::Function | BoundAt::MadeIn(_) | BoundAt::Script(_) => self.line_in(script) != Some(NOWHERE),
         }
     }
 

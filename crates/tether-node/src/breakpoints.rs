@@ -31,9 +31,10 @@ use super::breakpoint_table::{
 };
 use super::evaluation::{self, SideEffects};
 use super::file_urls::file_url_pattern;
+use super::function_ranges::{ScriptPlace, leaves_function};
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
-use super::line_placement::find_placed_line;
+use super::line_placement::{NOWHERE, find_placed_line};
 use super::older_code::find_older_code;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
@@ -48,6 +49,9 @@ const COMPILE_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_COMPARED: u32 = 8 << 20;
 /// In so many versions of a file, the latest, a breakpoint is placed by its code.
 const MAX_VERSIONS: usize = 16;
+/// Longer scripts, in UTF-16 code units, are not searched for functions.
+const MAX_SEARCHED: u32 = 2 << 20;
+const UNUSED: &str = "nothing in the program names the function there, and the engine has no code for it";
 const NO_CODE: &str = "there is no code at or below this line";
 
 /// What changes of the breakpoints, in each isolate.
@@ -345,6 +349,10 @@ async fn bind_in_version(session: &NodeSession, isolate: &Isolate, entries: &[No
         match isolate.call(&set).await {
             Ok(result) => {
                 let at = (result.actual_location.line_number, result.actual_location.column_number);
+                if is_unused(isolate, script, (placed, column_number), at).await {
+                    refuse_unused(session, isolate, entry, script, Some(result.breakpoint_id)).await;
+                    continue;
+                }
                 let (engine_id, bound_at) = (result.breakpoint_id, BoundAt::Script(script.id.clone()));
                 let bound = BoundBreakpoint { isolate: isolate.id, engine_id, at: bound_at };
                 record_bound(session, isolate, entry.id, bound, (Some(at), NO_CODE)).await;
@@ -378,11 +386,23 @@ async fn bind_by_url(
     let is_loaded = !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
     let at = BoundAt::Url { line: line_number };
     let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, at };
-    let is_in_place = |at: &&ScriptLocation| {
-        session.script(isolate.id, &at.script_id).is_none_or(|script| entry.is_stop(&bound, &script, None))
+    let (mut place, mut is_left_out) = (None, false);
+    for at in &result.locations {
+        let found = (at.line_number, at.column_number);
+        match session.script(isolate.id, &at.script_id) {
+            Some(script) if !entry.is_stop(&bound, &script, None) => {}
+            Some(script) if is_unused(isolate, &script, (line_number, column_number), found).await => {
+                refuse_unused(session, isolate, entry, &script, None).await;
+                is_left_out = true;
+            }
+            _ => place = place.or(Some(found)),
+        }
+    }
+    let message = match is_loaded {
+        true if is_left_out => UNUSED,
+        true => NO_CODE,
+        false => NOT_LOADED,
     };
-    let place = result.locations.iter().find(is_in_place).map(|at| (at.line_number, at.column_number));
-    let message = if is_loaded { NO_CODE } else { NOT_LOADED };
     record_bound(session, isolate, entry.id, bound, (place, message)).await;
 }
 
@@ -421,6 +441,10 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
     match isolate.call(&set).await {
         Ok(result) => {
             let at = &result.actual_location;
+            let found = (at.line_number, at.column_number);
+            if is_unused(isolate, script, (line_number, column_number), found).await {
+                return refuse_unused(session, isolate, entry, script, Some(result.breakpoint_id)).await;
+            }
             let original = map.original_place(at.line_number, at.column_number);
             let place = original.filter(|it| it.path == *file).map_or((placed, 0), |it| (it.line, it.column));
             let at = BoundAt::Script(script.id.clone());
@@ -429,6 +453,43 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
         }
         Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
     }
+}
+
+/// Whether the engine has found a place behind the function that the wanted one is in: it has none for a function that nothing in
+/// its scope names.
+async fn is_unused(isolate: &Isolate, script: &LoadedScript, wanted: ScriptPlace, found: ScriptPlace) -> bool {
+    if found.0 <= wanted.0 || !script.is_whole_file || script.length > MAX_SEARCHED.into() {
+        return false;
+    }
+    // Fails when it is gone.
+    let text = isolate.call(&GetScriptSource { script_id: script.id.clone() }).await;
+    text.is_ok_and(|text| leaves_function(&text.script_source, wanted, found))
+}
+
+/// A breakpoint has no code in a script: it is removed where it is of that script alone, and else no stop there is one.
+async fn refuse_unused(
+    session: &NodeSession,
+    isolate: &Isolate,
+    entry: &NodeBreakpoint,
+    script: &LoadedScript,
+    in_script: Option<String>,
+) {
+    match in_script {
+        Some(breakpoint_id) => drop(isolate.call(&RemoveBreakpoint { breakpoint_id }).await),
+        None => script.placements.record(entry.id, entry.wanted.place.line().unwrap_or(NOWHERE), NOWHERE),
+    }
+    refuse(session, entry.id, UNUSED.to_owned());
+    let described = session.with_breakpoints(|breakpoints| breakpoints.describe(entry.id));
+    if let Some(breakpoint) = described {
+        // Fails when the client has gone, which ends the session.
+        let _ = session.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
+    }
+}
+
+/// The place that the engine was asked for, by its name of the breakpoint: `2:LINE:COLUMN:…`.
+fn engine_place(breakpoint_id: &str) -> Option<ScriptPlace> {
+    let mut parts = breakpoint_id.split(':').skip(1);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
@@ -520,6 +581,14 @@ pub(crate) async fn handle_resolved(session: &NodeSession, isolate: &Isolate, re
     let at = &resolved.location;
     let script = session.script(isolate.id, &at.script_id);
     let original = script.as_ref().and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
+    let entry = session.with_breakpoints(|breakpoints| {
+        breakpoints.find_bound(isolate.id, &resolved.breakpoint_id).map(|(entry, _)| entry.clone())
+    });
+    if let (Some(entry), Some(script), Some(wanted)) = (entry, &script, engine_place(&resolved.breakpoint_id))
+        && is_unused(isolate, script, wanted, (at.line_number, at.column_number)).await
+    {
+        return refuse_unused(session, isolate, &entry, script, None).await;
+    }
     let found = session.with_breakpoints(|breakpoints| {
         let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
         let before = entry.place;

@@ -18,6 +18,7 @@
 //! | `session` | the tables of an active session |
 //! | `dap_requests` | the requests of DAP |
 //! | `evaluation` | requests that evaluate |
+//! | `js_tokens`, `function_ranges` | splits JavaScript into tokens; in which function a place is |
 //! | `completions`, `completed_expression` | what a text may go on with; the expression that it ends in |
 //! | `engine_events` | what the inspector of an isolate sends, and who handles it |
 //! | `stops` | from pauses of the engine to stops |
@@ -66,9 +67,11 @@ mod engine_events;
 mod evaluation;
 mod file_urls;
 mod frames;
+mod function_ranges;
 mod inspector_queue;
 mod isolate;
 mod isolate_host;
+mod js_tokens;
 mod lane;
 mod launch_arguments;
 mod line_placement;

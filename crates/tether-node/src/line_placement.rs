@@ -9,6 +9,9 @@ use std::sync::Mutex;
 use tether_base::line_anchor::{AnchorStatus, LineAnchor, SourceLines};
 use tether_base::sync::lock;
 
+/// The line of a breakpoint that has no code in a script.
+pub(crate) const NOWHERE: i64 = -1;
+
 /// The line of a breakpoint in a text. Where its code is not found, or in several places, the line itself: a compiler may have
 /// changed it.
 pub(crate) fn find_placed_line(anchor: &LineAnchor, source: &SourceLines<'_>, line: i64) -> i64 {

@@ -7,3 +7,4 @@ mod conversation;
 mod program_ends;
 mod project_layouts;
 mod steps_and_values;
+mod unused_functions;
