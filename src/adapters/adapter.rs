@@ -76,6 +76,9 @@ pub struct Quirks {
     pub ends_launched_program: bool,
     /// A resume is of one thread: the others that have stopped by themselves stay stopped (java).
     pub resumes_one_thread: bool,
+    /// The statement at which its program has stopped may go on with what the one before has assigned to a variable, whatever that
+    /// is set to (V8, Delve).
+    pub keeps_read_values: bool,
     /// It finds the line of a breakpoint by the anchor that is sent with it, in each version of a file that is loaded (node).
     pub finds_lines_by_anchor: bool,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
@@ -178,6 +181,7 @@ impl Quirks {
         ends_children: false,
         ends_launched_program: false,
         resumes_one_thread: false,
+        keeps_read_values: false,
         finds_lines_by_anchor: false,
         condition_reports: &[],
         condition_stop: None,

@@ -26,6 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
     runtimes: &[],
     children: |_| DebuggedChildren::None("dlv debugs no child processes"),
     quirks: Quirks {
+        keeps_read_values: true,
         ends_launched_program: true,
         ignores_columns: true,
         compares_path_texts: true,

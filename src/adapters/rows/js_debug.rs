@@ -26,6 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
     runtimes: &["node", "nodejs"],
     children: debugged_children,
     quirks: Quirks {
+        keeps_read_values: true,
         may_leave_debuggee: true,
         binds_late: true,
         names_processes: true,

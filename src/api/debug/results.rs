@@ -193,6 +193,8 @@ pub struct EvaluatedValue {
     pub of: Option<String>,
     /// When there are variables inside.
     pub variables_reference: Option<i64>,
+    /// What a value that was set may not change.
+    pub note: Option<String>,
 }
 
 /// Lines of a source.

@@ -6,7 +6,8 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 
 use super::scoped_id::ScopedId;
-use super::stack::{list_scopes, resolve_frame};
+use super::source::frame_source;
+use super::stack::{list_scopes, read_stack, resolve_frame};
 use super::variables::read_variables;
 use super::variables::{DapVariable, VariableParent};
 use crate::debug::session::debug_session::DebugSession;
@@ -123,6 +124,26 @@ pub async fn set_variable(
     let variables_reference = answer.variables_reference.unwrap_or_default();
     let value = EvaluateResponse { result, kind: answer.kind, variables_reference, ..EvaluateResponse::default() };
     Ok((at.with_id(variables_reference), value))
+}
+
+/// What is said of a variable of the top frame that was set, where the statement there may not read it: its line names it, and the
+/// program may go on with the value that the statement before has assigned.
+pub async fn unread_value_note(session: &DebugSession, name: &str, parent: &VariableParent) -> Option<String> {
+    let top = read_stack(session, None, None, Some(1)).await.ok()?.frames.into_iter().next()?;
+    let is_top = parent.reference.is_none() && parent.frame.is_none_or(|frame| frame == top.id);
+    if !is_top || !session.shared.target(top.id.target).quirks().keeps_read_values {
+        return None;
+    }
+    let source = frame_source(session, &top).await?;
+    let line = source.text.lines().nth(usize::try_from(top.line).ok()?.checked_sub(1)?)?;
+    let is_name_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let is_named = line.split(|c| !is_name_part(c)).any(|word| word == name);
+    is_named.then(|| {
+        format!(
+            "if the statement before has assigned `{name}`, the one at line {} may go on with that value; later ones read the new one",
+            top.line
+        )
+    })
 }
 
 /// The value of a variable that was set, and whose adapter has not returned it (lldb-dap 19). `None`: it is not listed.

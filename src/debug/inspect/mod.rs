@@ -30,7 +30,7 @@ mod value_limits;
 mod variables;
 
 pub(in crate::debug) use evaluate::evaluate_in_targets;
-pub use evaluate::{evaluate, set_variable};
+pub use evaluate::{evaluate, set_variable, unread_value_note};
 pub use failed_conditions::{FailedCondition, failed_conditions};
 pub use frame::{StackFrameInfo, ThreadStack};
 pub use frame_folding::SummaryFrame;

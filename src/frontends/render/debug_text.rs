@@ -202,7 +202,8 @@ fn append_truncation(text: String, truncated: Option<&str>) -> String {
 
 impl ResultText for EvaluatedValue {
     fn text(&self) -> String {
-        variable_line("", &self.result, self.variables_reference)
+        let value = variable_line("", &self.result, self.variables_reference);
+        self.note.iter().fold(value, |value, note| format!("{value}\nnote: {note}"))
     }
 }
 

@@ -134,7 +134,7 @@ pub fn variable_entries(target: usize, variables: Vec<DapVariable>) -> Vec<Varia
 /// The value of an expression, cut, with the reference to what is inside.
 pub fn evaluated_value(value: String, of: Option<String>, inside: ScopedId) -> EvaluatedValue {
     let variables_reference = value_reference(inside.target, inside.id);
-    EvaluatedValue { result: clip_counted(&value, MAX_VALUE_CHARS), of, variables_reference }
+    EvaluatedValue { result: clip_counted(&value, MAX_VALUE_CHARS), of, variables_reference, note: None }
 }
 
 /// The reference to the variables inside a value; `None`: there are none.

@@ -147,7 +147,9 @@ impl SessionOperation for DebugSetVariableParams {
             reference: self.variables_reference.map(ScopedId::from_external),
         };
         let (inside, answer) = inspect::set_variable(&managed.session, &self.name, &self.value, &request).await?;
-        Ok(convert::evaluated_value(answer.result, answer.kind, inside))
+        let value = convert::evaluated_value(answer.result, answer.kind, inside);
+        let note = inspect::unread_value_note(&managed.session, &self.name, &request).await;
+        Ok(EvaluatedValue { note, ..value })
     }
 }
 

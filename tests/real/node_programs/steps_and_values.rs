@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::conversation::NodeConversation;
 use crate::support::requirements::installed_nodes;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 /// Its third and fourth line are of no line of its source.
 const GENERATED: &str = "\
@@ -215,4 +216,20 @@ async fn a_function_that_was_stepped_in_is_optimised_again_after_a_continue() {
         let (code, output) = conversation.ends().await;
         assert!(code == Some(0) && output.contains("optimised"), "{}: {output}", node.display());
     }
+}
+
+#[test]
+fn a_variable_that_the_paused_statement_may_not_read_is_set_with_a_note() {
+    let text = "const total = (order) => {\n  let amount = order * 2;\n  const tax = 0;\n  return amount + tax;\n};\nconsole.log(total(1));\n";
+    let Some(stage) = ScenarioSandbox::with("node", "total.js", text) else { return };
+    for (line, is_noted) in [(3, false), (4, true)] {
+        stage.json(&["break", "remove", "--all"]);
+        let at = format!("total.js:{line}");
+        stage.json(&["debug", "launch", "total.js", "--adapter", "node", "--break", &at, "--wait", "60"]);
+        let set = stage.json(&["debug", "set", "amount", "30"]);
+        let note = set["note"].as_str().unwrap_or_default();
+        assert_eq!(note.contains("the one at line 4 may go on with that value"), is_noted, "{set:#}");
+        stage.json(&["debug", "stop"]);
+    }
+    stage.nothing_is_left();
 }
