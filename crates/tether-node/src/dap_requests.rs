@@ -22,7 +22,7 @@ use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
 use super::isolate::StepKind;
 use super::lane::wait_for_all;
 use super::session::NodeSession;
-use super::{breakpoints, completions, connection, data_breakpoints, evaluation, frames, resume, variables};
+use super::{breakpoint_changes, completions, connection, data_breakpoints, evaluation, frames, resume, variables};
 
 /// Requests that may take as long as code of the program does, and whose order does not matter: they delay no others.
 const CONCURRENT: [&str; 7] =
@@ -124,7 +124,7 @@ impl DapRequests for NodeSession {
         });
         let is_in_file =
             |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Line { path: of, .. } if *of == path);
-        breakpoints::replace_breakpoints(self, is_in_file, wanted.collect()).await
+        breakpoint_changes::replace_breakpoints(self, is_in_file, wanted.collect()).await
     }
 
     async fn set_exception_breakpoints(self: &Arc<Self>, arguments: SetExceptionBreakpointsArguments) -> Answer<()> {
@@ -158,7 +158,7 @@ impl DapRequests for NodeSession {
             self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &None)
         });
         let is_function = |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Function(_));
-        breakpoints::replace_breakpoints(self, is_function, wanted.collect()).await
+        breakpoint_changes::replace_breakpoints(self, is_function, wanted.collect()).await
     }
 
     async fn set_data_breakpoints(self: &Arc<Self>, wanted: Vec<DataBreakpoint>) -> Answer<Vec<DapBreakpoint>> {
@@ -230,6 +230,6 @@ impl NodeSession {
         let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
         let place = NodeBreakpointPlace::Entry(file);
         let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };
-        breakpoints::replace_breakpoints(self, |_| false, vec![Ok(wanted)]).await.map(drop)
+        breakpoint_changes::replace_breakpoints(self, |_| false, vec![Ok(wanted)]).await.map(drop)
     }
 }

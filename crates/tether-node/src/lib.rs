@@ -24,7 +24,8 @@
 //! | `stops` | from pauses of the engine to stops |
 //! | `resume` | continue, step, pause |
 //! | `slowed_functions` | functions that V8 does not optimise after a pause in them |
-//! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
+//! | `breakpoints`, `breakpoint_changes` | binds breakpoints in each isolate; what a client changes of them |
+//! | `breakpoint_table`, `breakpoint_code` | their table, their conditions as JavaScript |
 //! | `data_breakpoints`, `data_breakpoint_table` | data breakpoints: what can be watched, and what is |
 //! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
@@ -54,6 +55,7 @@
 )]
 
 mod attach_target;
+mod breakpoint_changes;
 mod breakpoint_code;
 mod breakpoint_table;
 mod breakpoints;
