@@ -30,9 +30,10 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// Reads all of them.
-    pub fn read_all(&mut self) -> io::Result<()> {
-        self.known.clear();
+    /// Reads them again, but for threads of the kernel and what was started before `start`, in ticks since boot: such a process
+    /// is below nothing that was started then or later.
+    pub fn read_since(&mut self, start: u64) -> io::Result<()> {
+        self.known.retain(|_, known| known.is_none_or(|one| one.start_ticks < start));
         self.read_new()
     }
 
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn a_table_has_those_that_were_started_since_it_was_read() {
         let mut table = ProcessTable::default();
-        table.read_all().unwrap();
+        table.read_new().unwrap();
         let me = std::process::id();
         let own = BTreeMap::from([(me, platform::read_facts(me).unwrap().start_ticks)]);
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -138,7 +139,9 @@ impl ProcessSurvey {
         let (seen, places) = (Arc::clone(&self.seen), Arc::clone(&self.places));
         let looked = run_blocking(move || {
             let mut seen = lock(&seen);
-            seen.processes.read_all()?;
+            own.iter().for_each(|pid| seen.add_root(*pid));
+            let first = seen.roots.values().copied().min().unwrap_or_default();
+            seen.processes.read_since(first)?;
             seen.look(&own, &places);
             Ok::<_, io::Error>(seen.candidates.values().cloned().collect())
         });
@@ -324,11 +327,16 @@ fn add_program(watch: &ProgramWatch, program: &Path) -> io::Result<()> {
 
 /// The interpreters in these folders and in those of the system.
 fn list_runtimes(path: &OsStr) -> Vec<PathBuf> {
-    let is_wanted = |file: &Path| ADAPTERS.iter().any(|row| is_runtime(file, row.runtimes));
+    let is_wanted = |file: &DirEntry| {
+        let name = file.file_name();
+        ADAPTERS.iter().any(|row| is_runtime(Path::new(&name), row.runtimes))
+    };
     let folders = std::env::split_paths(path).chain(std::env::split_paths(DEFAULT_PATH));
     let folders = folders.flat_map(|folder| managed_folders(&folder).into_iter().chain([folder]));
-    let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-    let programs = files.map(|file| file.path()).filter(|file| is_wanted(file)).filter_map(|it| it.canonicalize().ok());
+    // On most systems `/bin` is `/usr/bin`.
+    let folders: BTreeSet<PathBuf> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
+    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let programs = files.filter(is_wanted).filter_map(|file| file.path().canonicalize().ok());
     let programs: BTreeSet<PathBuf> = programs.collect();
     programs.into_iter().take(MAX_WATCHED).collect()
 }
