@@ -6,6 +6,7 @@
 //! | [`display_text`] | escapes what outside people and programs say, before it is shown |
 //! | [`clipped_text`] | shortens long texts |
 //! | [`secret_values`] | masks values of variables in what is shown of a command, its output and its failure |
+//! | [`secret_shapes`] | masks what looks like a secret in the values of variables |
 //! | [`bounded_file`] | reads files that others may have written |
 //! | [`file_age`] | whether a build is older than its source |
 //! | [`file_owner`] | whether a file belongs to our user |
@@ -28,6 +29,7 @@ pub mod file_owner;
 pub mod line_anchor;
 pub mod path_lookup;
 pub mod ring;
+pub mod secret_shapes;
 pub mod secret_values;
 pub mod sync;
 pub mod xdg;

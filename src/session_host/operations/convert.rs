@@ -2,6 +2,7 @@
 
 use tether_base::clipped_text::clip_counted;
 use tether_base::line_anchor::AnchorStatus;
+use tether_base::secret_shapes::mask_secrets;
 
 use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState};
 use crate::api::debug::results::{
@@ -16,6 +17,9 @@ use crate::debug::inspect::{
 use crate::debug::session::source_memory::SourceChange;
 use crate::debug::{BreakpointStatus, FileNames, ManagedSession, ShownFile, ShownPlace, ThreadStop};
 use crate::vocabulary::StopKind;
+
+/// What is said of a snapshot with masked values.
+const MASKED: &str = "masked secrets: `tether debug variables NAME`";
 
 /// The breakpoints that have not stopped a session, and why.
 pub fn unreached_reports(managed: &ManagedSession, names: &FileNames) -> Vec<UnreachedReport> {
@@ -131,6 +135,18 @@ pub fn variable_entries(target: usize, variables: Vec<DapVariable>) -> Vec<Varia
     variables.into_iter().map(entry).collect()
 }
 
+/// As [`variable_entries`], with the secrets in them masked: for those that nobody has asked for by name. Returns whether there was
+/// one.
+pub fn masked_entries(target: usize, mut variables: Vec<DapVariable>) -> (Vec<VariableEntry>, bool) {
+    let mut has_masked = false;
+    for variable in &mut variables {
+        if let Some(masked) = mask_secrets(&variable.name, &variable.value) {
+            (variable.value, has_masked) = (masked, true);
+        }
+    }
+    (variable_entries(target, variables), has_masked)
+}
+
 /// The value of an expression, cut, with the reference to what is inside.
 pub fn evaluated_value(value: String, of: Option<String>, inside: ScopedId) -> EvaluatedValue {
     let variables_reference = value_reference(inside.target, inside.id);
@@ -168,13 +184,15 @@ pub fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, names: &Fil
         SourceExcerpt { note: summary.source_change.map(|change| source_note(managed, change)), ..excerpt }
     });
     let is_top = |frame: &&StackFrameInfo| matches!(summary.frames.first(), Some(SummaryFrame::Frame(top)) if top.id == frame.id);
+    let (locals, has_masked) = masked_entries(target, summary.locals);
+    let masked = has_masked.then(|| MASKED.to_owned());
     StopSnapshot {
         frame_id: shown.filter(|shown| !is_top(shown)).map(|shown| shown.id.to_external()),
         frames: summary.frames.iter().map(|frame| summary_frame_entry(frame, names)).collect(),
-        locals: variable_entries(target, summary.locals),
+        locals,
         source,
         output: summary.output,
-        cut: summary.omitted,
+        cut: summary.omitted.into_iter().chain(masked).collect(),
     }
 }
 

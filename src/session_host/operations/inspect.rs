@@ -16,7 +16,7 @@ use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
 use crate::config::{hide_values, is_environment_file};
 use crate::debug::inspect;
-use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
+use crate::debug::inspect::{ScopedId, VariableGroup, VariableParent, is_local, lines_around};
 use crate::debug::session::event_log::{LoggedEvent, NOISY_KINDS};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry, display_path};
@@ -89,15 +89,15 @@ async fn page_of_variables(
     start: usize,
     count: usize,
 ) -> Result<(Vec<VariableEntry>, usize)> {
-    let entries = |found| convert::variable_entries(reference.target, found);
     if names.is_empty() {
         let (found, total) = inspect::variables_page(session, reference, to_number(start), to_number(count)).await?;
-        return Ok((entries(found), total.saturating_sub(start.saturating_add(count))));
+        let entries = convert::masked_entries(reference.target, found).0;
+        return Ok((entries, total.saturating_sub(start.saturating_add(count))));
     }
     let found = inspect::variables_by_name(session, reference, names).await?;
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
-        None => Ok((entries(found), 0)),
+        None => Ok((convert::variable_entries(reference.target, found), 0)),
     }
 }
 
@@ -112,7 +112,11 @@ async fn all_variables(
     names: &[String],
 ) -> Result<Vec<VariableEntry>> {
     let groups = inspect::list_variables(session, request).await?;
-    let found = groups.into_iter().flat_map(|group| convert::variable_entries(group.target, group.variables));
+    let entries = |group: VariableGroup| match names {
+        [] => convert::masked_entries(group.target, group.variables).0,
+        _ => convert::variable_entries(group.target, group.variables),
+    };
+    let found = groups.into_iter().flat_map(entries);
     let found: Vec<VariableEntry> = found.filter(|it| names.is_empty() || names.contains(&it.name)).collect();
     match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {
         Some(name) => Err(no_such_variable(name)),
