@@ -48,7 +48,7 @@ pub use vscode::attribute_use::{AttributeReader, AttributeUse, WINDOW};
 pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
 pub use vscode::editor_inputs::EditorInputs;
 pub use vscode::env_file::{hide_values, is_environment_file};
-pub use vscode::launch_json::launch_names_folder;
+pub use vscode::launch_json::{launch_names, launch_names_folder};
 pub use vscode::launch_window::WEB_WORKER_KIND;
 pub use vscode::problem_matchers::{BackgroundCycle, CycleTracker};
 pub use vscode::user_settings::prepare_user_settings;

@@ -44,6 +44,17 @@ fn pid_in(sandbox: &Sandbox, file: &str) -> u32 {
 }
 
 #[test]
+fn consent_says_what_it_covers_and_what_is_left() {
+    let sandbox = untrusted("make", &shell("make", "true", ""));
+    let all = sandbox.tether(&["trust", "--yes"]).ok().stdout;
+    assert!(all.contains("trusted, until one of them changes:") && all.contains("of the window"), "{all}");
+    let left = all.split("not covered, and asked for before it runs:").nth(1).expect(&all);
+    assert!(left.contains("trust --workspace") && left.contains("--config Serve"), "{all}");
+    let rest = sandbox.tether(&["trust", "--config", "Serve", "--yes"]).ok().stdout;
+    assert!(!rest.contains("not covered"), "{rest}");
+}
+
+#[test]
 fn a_launch_json_and_its_task_are_enough() {
     let sandbox = trusted(
         "make",

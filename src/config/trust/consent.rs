@@ -112,7 +112,7 @@ impl WorkspaceCommands {
     }
 
     /// The command that lists these commands and records consent.
-    pub(super) fn trust_command(&self) -> String {
+    pub fn trust_command(&self) -> String {
         let config = match &self.configuration {
             Some(name) => format!(" --config {}", quote_word(name)),
             None if self.purpose == CommandPurpose::Tests => " --tests".to_owned(),

@@ -199,6 +199,13 @@ impl LaunchFile {
     }
 }
 
+/// The names of the configurations and compounds of a workspace; none where its launch.json cannot be read.
+pub fn launch_names(workspace: &Path) -> Vec<String> {
+    let Ok(Some(launch)) = LaunchFile::read(workspace) else { return Vec::new() };
+    let compounds = launch.compounds().iter().filter_map(|node| node.text_of("name"));
+    launch.names().chain(compounds).map(str::to_owned).collect()
+}
+
 /// Whether the launch.json of `workspace` names something in `folder`, a folder below it; `false` when it cannot be read.
 pub fn launch_names_folder(workspace: &Path, folder: &Path) -> bool {
     let Ok(Some(launch)) = LaunchFile::read(workspace) else { return false };

@@ -12,7 +12,7 @@ use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
 use super::config_commands;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
-use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
+use crate::config::{ActiveConfig, DebugPlan, WindowConfig, launch_names};
 use crate::supervisor::connect::SupervisorPaths;
 
 /// What is to be trusted besides the programs of the workspace.
@@ -51,9 +51,38 @@ pub fn trust_commands(workspace: &Path, scope: TrustScope<'_>, yes: bool, json: 
         let object = serde_json::json!({"trusted": trusted, "sha256": digests, "record": records[0]});
         println!("{}", escape_json(&object.to_string()));
     } else {
-        println!("trusted, until one of them changes");
+        let covered: Vec<String> = all.iter().map(describe_covered).collect();
+        println!("trusted, until one of them changes: {}", covered.join(", "));
+        print_untrusted(workspace, &all);
     }
     Ok(())
+}
+
+/// `3 commands of the window`
+fn describe_covered(commands: &WorkspaceCommands) -> String {
+    let count = commands.lines.len();
+    let lines = |one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    match commands.purpose {
+        CommandPurpose::Window => format!("{} of the window", lines("setting")),
+        CommandPurpose::Debugging => format!("{} of the debug session", lines("setting")),
+        CommandPurpose::Tests => format!("{} that builds tests", lines("command")),
+        CommandPurpose::Programs => lines("program"),
+    }
+}
+
+/// What else the workspace may run, and is not trusted yet.
+fn print_untrusted(workspace: &Path, trusted: &[WorkspaceCommands]) {
+    let debugging = launch_names(workspace).into_iter().filter_map(|name| DebugPlan::resolve(workspace, &name).ok());
+    let debugging = debugging.map(|plan| WorkspaceCommands::of_debug_plan(&plan));
+    let window = window_config(workspace, None).ok().map(|config| WorkspaceCommands::of_window(&config));
+    let tests = workspace.join("Cargo.toml").exists().then(|| WorkspaceCommands::of_tests(workspace));
+    let all = window.into_iter().chain(debugging).chain(tests);
+    let is_new = |it: &WorkspaceCommands| trusted.iter().all(|other| other.digest() != it.digest());
+    let left: Vec<String> = all.filter(|it| is_new(it) && !it.are_trusted()).map(|it| it.trust_command()).collect();
+    if !left.is_empty() {
+        println!("not covered, and asked for before it runs:");
+        left.iter().for_each(|command| println!("  {}", escape_line(command)));
+    }
 }
 
 /// A configuration can be a window, a debug session, or both: consent by name covers all of it.
