@@ -41,3 +41,5 @@ mod released_file;
 mod replaced_program;
 mod timeline_records;
 mod window_follow;
+
+pub(crate) use self::editors::methods::EDITOR_METHODS;

@@ -172,6 +172,39 @@ fn an_editor_opens_and_ends_sessions_with_ids_of_its_own() {
     assert!(log.contains("has not closed its session -2.5: false") && log.contains("it is gone"), "{log}");
 }
 
+/// What the client of easy-dotnet.nvim sends when it starts, and reads of the answer.
+#[test]
+fn the_client_of_easy_dotnet_opens_sessions_and_knows_our_methods() {
+    let stage = DotnetSandbox::new();
+    let mut editor = EditorClient::spawn(&stage.sandbox, &[("PATH", &stage.path)]);
+    let result = editor.call(
+        "initialize",
+        json!({"request": {
+            "clientInfo": {"name": "EasyDotnet", "version": "3.0.0", "pid": 7},
+            "projectInfo": {"rootDir": stage.sandbox.path(""), "solutionFile": null},
+            "options": {"useVisualStudio": false, "debuggerOptions": {"memCpuUsage": true}},
+        }}),
+    );
+    assert_eq!(result["serverInfo"]["name"], "devtether", "{result}");
+    assert!(result["serverInfo"]["version"].is_string(), "{result}");
+    for method in ["initialize", "debugger/start", "debugger/open", "debug/launch"] {
+        assert!(result["capabilities"]["routes"].as_array().unwrap().contains(&json!(method)), "{method}: {result}");
+    }
+    let mut caller = stage.editor(json!({"name": "caller"}));
+    let opening = caller.send("debugger/open", json!({"targetPath": "App/App.csproj"}));
+    let asked = editor.incoming("startDebugSession");
+    let mut talk = DapTalk::connect(&asked["params"]["port"]);
+    initialize_and_start(&mut talk, "attach", json!({"request": "attach"}));
+    editor.respond(&asked, json!(1));
+    assert_eq!(caller.response(opening)["result"]["sessionId"], 1);
+    let closing = caller.send("debugger/close", json!({"sessionId": 1}));
+    let asked = editor.incoming("terminateDebugSession");
+    editor.respond(&asked, json!(true));
+    assert_eq!(caller.response(closing)["result"]["confirmed"], true);
+    talk.wait_for_end();
+    stage.nothing_is_left();
+}
+
 #[test]
 fn a_late_answer_closes_the_relay_and_an_editor_that_dies_is_forgotten() {
     let stage = DotnetSandbox::new();

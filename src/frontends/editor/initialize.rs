@@ -13,7 +13,9 @@ use tether_wire::rpc::{PARSE_ERROR, RpcError, read_single_params};
 use tokio::io::AsyncWrite;
 
 use super::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
-use crate::api::protocol::{ClientCapabilities, ClientRole, INITIALIZE, InitializeParams};
+use crate::api::OPERATIONS;
+use crate::api::protocol::{ClientCapabilities, ClientRole, INITIALIZE, InitializeParams, InitializeResult};
+use crate::supervisor::EDITOR_METHODS;
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, SupervisorStream, connect_stream};
 
 /// A message before the connection is initialized.
@@ -66,7 +68,7 @@ pub(super) async fn initialize_editor(
         };
         let sent = match outcome {
             Ok(supervisor) => {
-                let response = json!({"jsonrpc": "2.0", "id": id, "result": supervisor.supervisor});
+                let response = json!({"jsonrpc": "2.0", "id": id, "result": initialize_result(&supervisor.supervisor)});
                 output.send(Bytes::from(response.to_string())).await.map(|()| Some(supervisor))
             }
             Err(error) => send_error(output, &id, &error).await.map(|()| None),
@@ -79,6 +81,17 @@ pub(super) async fn initialize_editor(
         }
     }
     Ok(None)
+}
+
+/// What the supervisor has answered, and in the words of other servers (`serverInfo`, `capabilities`) who it is, and which methods
+/// it handles: an editor's client warns of a method that is not among `routes`.
+fn initialize_result(supervisor: &InitializeResult) -> Value {
+    let operations = OPERATIONS.iter().map(|operation| operation.method);
+    let routes: Vec<&str> = [INITIALIZE].into_iter().chain(EDITOR_METHODS.iter().copied()).chain(operations).collect();
+    let mut result = json!(supervisor);
+    result["serverInfo"] = json!({"name": supervisor.name, "version": supervisor.version});
+    result["capabilities"] = json!({"routes": routes});
+    result
 }
 
 fn early_error(method: &str) -> Error {
@@ -95,10 +108,11 @@ async fn connect_editor(workspace: &Path, params: Value) -> Result<SupervisorStr
 /// The version is this program's: by it the supervisor decides whether it is outdated.
 fn client_params(params: Value) -> Result<InitializeParams> {
     let mut params = read_single_params(params);
-    if let Some(inner) = params.get_mut("request").filter(|it| it.is_object()) {
-        params = inner.take();
-    }
-    let params: EditorParams = if params.is_null() {
+    let inner = params.get_mut("request").filter(|it| it.is_object()).map(Value::take);
+    // The form of easy-dotnet.nvim, whose client names no capabilities, and opens and ends sessions when it is asked to.
+    let opens_sessions = inner.as_ref().is_some_and(|it| it.get("projectInfo").is_some());
+    params = inner.unwrap_or(params);
+    let mut params: EditorParams = if params.is_null() {
         EditorParams::default()
     } else {
         serde_json::from_value(params).map_err(|cause| {
@@ -106,6 +120,8 @@ fn client_params(params: Value) -> Result<InitializeParams> {
             error.hint("it takes: name, version, role (`editor`, `host`, `windowBridge`), capabilities")
         })?
     };
+    params.capabilities.start_debug_session |= opens_sessions;
+    params.capabilities.terminate_debug_session |= opens_sessions;
     let info = params.client_info;
     let (name, version) = match (params.name, info) {
         (Some(name), _) => (name, params.version),
@@ -146,7 +162,9 @@ mod tests {
         );
         let wrapped =
             json!({"request": {"clientInfo": {"name": "E", "version": "2"}, "projectInfo": {"rootDir": "/"}}});
-        check(wrapped, "E 2 over tether rpc", editor);
+        check(wrapped.clone(), "E 2 over tether rpc", editor);
+        let capabilities = client_params(wrapped).unwrap().capabilities;
+        assert!(capabilities.start_debug_session && capabilities.terminate_debug_session);
         check(Value::Null, "an editor over tether rpc", editor);
         check(json!({"name": "code", "role": "host"}), "code over tether rpc", ClientRole::Host);
         let client = client_params(json!({"capabilities": {"startDebugSession": true, "unknown": 1}})).unwrap();
