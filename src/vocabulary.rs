@@ -131,6 +131,7 @@ pub enum TimelineKind {
     WindowLaunched,
     WindowFound,
     WindowRefreshed,
+    RefreshHeld,
     WindowEnded,
     ConsoleError,
     SessionStarted,

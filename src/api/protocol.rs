@@ -79,6 +79,8 @@ pub struct ClientCapabilities {
     /// Answers [`TERMINATE_DEBUG_SESSION`].
     pub terminate_debug_session: bool,
     /// Answers [`HOST_RUN_TASK`], [`HOST_STOP_SERVER`] and [`HOST_EXECUTE_COMMAND`], as the role `host` does.
+    /// As long as it is connected, the window is built and refreshed after each save.
+    pub refresh_on_save: bool,
     pub host: bool,
 }
 

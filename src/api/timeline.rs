@@ -9,12 +9,13 @@ use super::debug::values::Seconds;
 use crate::vocabulary::{TimelineEvent, TimelineKind};
 
 /// What `wait_for_any` waits for where nothing else is chosen.
-pub const AWAITED_KINDS: [TimelineKind; 7] = [
+pub const AWAITED_KINDS: [TimelineKind; 8] = [
     TimelineKind::Stopped,
     TimelineKind::SessionEnded,
     TimelineKind::Built,
     TimelineKind::WindowLaunched,
     TimelineKind::WindowRefreshed,
+    TimelineKind::RefreshHeld,
     TimelineKind::WindowEnded,
     TimelineKind::ConsoleError,
 ];

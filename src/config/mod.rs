@@ -33,6 +33,7 @@ pub use build_outputs::BuildOutput;
 pub use build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder};
 pub use consent_line::ConsentLine;
 pub use devtools_toml::init;
+pub use devtools_toml::settings::refreshes_on_save;
 pub use devtools_toml::settings::{
     BuildSettings, ConfirmBy, DEVTOOLS_TOML, RefreshSetting, Settings, WatchSettings, WindowKind, WindowSettings,
     check_watch_root,

@@ -61,6 +61,9 @@ impl Drawing {
                 let name = if event.failed == Some(true) { "build failed" } else { "build" };
                 self.span("builds".into(), event, name.to_owned(), details);
             }
+            TimelineKind::RefreshHeld => {
+                self.mark("window".into(), event, format!("not refreshed: {}", event.text), details);
+            }
             TimelineKind::Edited => self.mark("edits".into(), event, event.text.clone(), details),
             TimelineKind::ConsoleError => self.mark("console".into(), event, event.text.clone(), details),
             TimelineKind::Called => {

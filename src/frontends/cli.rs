@@ -8,6 +8,7 @@ mod local_commands;
 mod subcommands;
 mod supervisor_commands;
 mod trust;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -116,6 +117,8 @@ enum CliCommand {
         #[arg(long)]
         now: bool,
     },
+    /// Start the window, build and refresh it after each save, and print what happens
+    Watch,
     /// Print the supervisor's log
     ///
     /// Two environment variables make a supervisor record more. With DEVTETHER_LOG=debug, it logs more. With
@@ -278,6 +281,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
             block_on(supervisor_commands::shut_down_supervisor(common, &workspace, all))
         }
         Ok(CliCommand::Upgrade { now }) => block_on(supervisor_commands::upgrade_supervisor(common, &workspace, now)),
+        Ok(CliCommand::Watch) => block_on(watch::watch_workspace(common, &workspace)),
         Ok(CliCommand::Logs { lines }) => supervisor_commands::print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),
         Ok(CliCommand::SessionHost { state, socket, launch_id }) => {
@@ -341,9 +345,12 @@ async fn run_operation(
 /// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.
 async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection> {
     match SupervisorPaths::of_workspace(workspace) {
-        Ok(paths) => connect(&paths, &initialize_params(IfNotRunning::Start), IfNotRunning::Start)
-            .await?
-            .ok_or_else(|| Error::other("no supervisor")),
+    connect_to_supervisor_as(workspace, &initialize_params(IfNotRunning::Start)).await
+}
+
+async fn connect_to_supervisor_as(workspace: &Path, client: &InitializeParams) -> Result<SupervisorConnection> {
+    match SupervisorPaths::of_workspace(workspace) {
+        Ok(paths) => connect(&paths, client, IfNotRunning::Start).await?.ok_or_else(|| Error::other("no supervisor")),
         Err(error) => match SupervisorPaths::of_deleted_workspace(workspace) {
             Ok(paths) => {
                 connect(&paths, &initialize_params(IfNotRunning::Skip), IfNotRunning::Skip).await?.ok_or(error)

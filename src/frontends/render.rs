@@ -25,6 +25,7 @@ mod window_bridge_text;
 mod window_text;
 
 pub use text_format::notes_text;
+pub use timeline_text::event_text;
 pub use window_text::refresh_text;
 
 use serde_json::Value;

@@ -56,6 +56,8 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     };
     let name = client.name.clone();
     let _registered = supervisor.editors.connected.register(&client, &peer, pid);
+    let environment = tether_process::differing_variables(std::mem::take(&mut client.environment));
+    let _refreshes = client.capabilities.refresh_on_save.then(|| CountGuard::new(&supervisor.save_refreshers));
     {
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();

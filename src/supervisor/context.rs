@@ -34,6 +34,8 @@ pub(super) struct SupervisorContext {
     pub editors: Editors,
     /// The number of open connections.
     pub connections: watch::Sender<usize>,
+    /// The number of connected front ends that ask for a refresh after each save.
+    pub save_refreshers: watch::Sender<usize>,
     /// The number of requests in progress.
     pub requests: watch::Sender<usize>,
     /// Where the program lay when it was started.

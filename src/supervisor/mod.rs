@@ -39,6 +39,7 @@ mod notifications;
 mod operation_call;
 mod released_file;
 mod replaced_program;
+mod save_refresh;
 mod timeline_records;
 mod window_follow;
 

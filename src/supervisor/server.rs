@@ -28,6 +28,7 @@ use super::hosted_sessions::{HostedSessions, ListedSession, find_running_hosts};
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::paths::{SupervisorPaths, check_socket_owner};
+use super::save_refresh;
 use super::timeline_records;
 use super::window_follow::{self, WindowSessions};
 use crate::config::init;
@@ -123,6 +124,7 @@ async fn serve_until_end(
     let edits = Arc::<timeline_records::EditLog>::default();
     drivers.spawn(timeline_records::record_window(Arc::clone(&supervisor), Arc::clone(&edits)));
     drivers.spawn(timeline_records::record_edits(Arc::clone(&supervisor), edits));
+    drivers.spawn(save_refresh::refresh_on_save(Arc::clone(&supervisor)));
     drivers.spawn(timeline_records::record_console(supervisor.window.clone(), supervisor.timeline().clone()));
     let version = env!("CARGO_PKG_VERSION");
     let started = event_now(TimelineKind::SupervisorStarted, format!("{version}, process {}", std::process::id()));
@@ -177,6 +179,7 @@ fn open_context(paths: SupervisorPaths, host_program: &Path, drivers: &mut JoinS
         followers: Arc::default(),
         editors,
         connections: watch::Sender::new(0),
+        save_refreshers: watch::Sender::new(0),
         requests: watch::Sender::new(0),
         program: tether_process::find_own_program().unwrap_or_default(),
         shutdown: Notify::new(),

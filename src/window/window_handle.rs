@@ -314,6 +314,17 @@ impl Window {
         }
     }
 
+    /// Builds and refreshes a stale window, as an operation that uses it does. Returns why it is stale all the same, or how its dev
+    /// server has brought it up to date. Errors: the build or the refresh fails; there is no window.
+    pub async fn refresh_after_save(&self, caller: &dyn Caller) -> Result<Option<String>> {
+        Ok(self.refresh_if_stale(caller).await?.stale_note)
+    }
+
+    /// Whether the window must not be replaced now.
+    pub fn is_replacement_blocked(&self) -> bool {
+        self.context.replacement_blocker().is_some()
+    }
+
     /// Waits until no operation runs.
     async fn wait_until_idle(&self, caller: &dyn Caller) -> PublishedState {
         loop {

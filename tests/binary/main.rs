@@ -22,6 +22,7 @@ mod inherited_launch_id;
 mod other_users;
 mod replaced_programs;
 mod restart_requests;
+mod save_refresh;
 mod secrets;
 mod single_supervisor;
 #[path = "../support/mod.rs"]

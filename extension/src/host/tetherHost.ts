@@ -186,7 +186,8 @@ export class TetherHost implements vscode.Disposable {
 
   private async openConnection(): Promise<SupervisorConnection> {
     const { program, folder, workspaceFolder } = await this.resolve();
-    const capabilities = { didChangeState: true, startDebugSession: true, terminateDebugSession: true, host: true };
+    const refreshOnSave = setting("refreshOnSave", false);
+    const capabilities = { didChangeState: true, startDebugSession: true, terminateDebugSession: true, host: true, refreshOnSave };
     const handlers = {
       ...this.remoteSessions.handlers(),
       ...hostRequests({ folder: () => workspaceFolder, stopServer: (reason) => this.stopServerOnRequest(reason), log: (line) => this.log.info(line) }),

@@ -66,6 +66,8 @@ export interface ClientCapabilities {
   host?: boolean;
   /** Starts no supervisor: one whose program was replaced stays for it. */
   keepsSupervisor?: boolean;
+  /** As long as it is connected, the window is built and refreshed after each save. */
+  refreshOnSave?: boolean;
   /** Answers `START_DEBUG_SESSION`. */
   startDebugSession?: boolean;
   /** Answers `TERMINATE_DEBUG_SESSION`. */
@@ -258,7 +260,7 @@ export interface TimelineEvents {
 }
 
 /** What kind of thing a timeline event is. */
-export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "windowLaunched" | "windowFound" | "windowRefreshed" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
+export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "windowLaunched" | "windowFound" | "windowRefreshed" | "refreshHeld" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
 
 /** A breakpoint that has not stopped a session. */
 export interface UnreachedReport {

@@ -68,6 +68,8 @@ function addEvent(draft: Draft, event: TimelineEvent): void {
     case "windowFound":
     case "windowRefreshed":
       return span(WINDOW_LANE, "good");
+    case "refreshHeld":
+      return draft.add({ lane: WINDOW_LANE, name, tone: "warning", start: at, end: at, details });
     case "windowEnded":
       draft.closeOpen(WINDOW_LANE, at);
       return draft.add({ lane: WINDOW_LANE, name, tone: event.failed ? "bad" : "mark", start: at, end: at, details });
@@ -97,6 +99,7 @@ const KIND_NAMES: Partial<Record<TimelineKind, string>> = {
   windowLaunched: "launch",
   windowFound: "found again",
   windowRefreshed: "refresh",
+  refreshHeld: "not refreshed",
   windowEnded: "ended",
   built: "build",
   sessionEnded: "ended",

@@ -31,6 +31,8 @@ pub struct Settings {
     pub server: ServerSettings,
     /// Which files are watched for changes.
     pub watch: WatchSettings,
+    /// When a change brings the window up to date.
+    pub refresh: RefreshSettings,
 }
 
 /// The kind of program that runs as the window.
@@ -154,6 +156,25 @@ pub struct ServerSettings {
     pub command: Option<Vec<String>>,
 }
 
+/// `[refresh]`: when a change brings the window up to date.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct RefreshSettings {
+    /// What the window is built and refreshed on.
+    pub on: RefreshOn,
+}
+
+/// What a stale window is built and refreshed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefreshOn {
+    /// On its next use.
+    #[default]
+    Use,
+    /// On each save, too.
+    Save,
+}
+
 /// `[watch]`: which files are watched for changes.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -204,6 +225,11 @@ pub fn check_watch_root(workspace: &Path, root: &Path) -> Result<()> {
     };
     let error = Error::usage(format!("cannot watch {}", root.display())).because(what);
     Err(error.hint(format!("set [watch] root in {DEVTOOLS_TOML} to a folder of the project")))
+}
+
+/// Whether a save refreshes the window. A file that cannot be read says nothing.
+pub fn refreshes_on_save(workspace: &Path) -> bool {
+    Settings::load(workspace).is_ok_and(|settings| settings.refresh.on == RefreshOn::Save)
 }
 
 impl Settings {

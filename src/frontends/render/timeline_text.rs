@@ -29,7 +29,12 @@ impl ResultText for AwaitedEvents {
 }
 
 fn event_line(event: &TimelineEvent) -> String {
-    let mut line = format!("{} ago  ", age_text(event.at));
+    format!("{} ago  {}", age_text(event.at), event_text(event))
+}
+
+/// What has happened, without when.
+pub fn event_text(event: &TimelineEvent) -> String {
+    let mut line = String::new();
     line.extend(event.session_id.iter().map(|id| format!("{id} ")));
     line.push_str(kind_text(event));
     line.extend(Some(&event.text).filter(|text| !text.is_empty()).map(|text| format!(" {}", escape_line(text))));
@@ -47,6 +52,7 @@ fn kind_text(event: &TimelineEvent) -> &'static str {
         (TimelineKind::Built, Some(true)) => "build failed",
         (TimelineKind::Built, _) => "build succeeded",
         (TimelineKind::WindowLaunched | TimelineKind::WindowFound | TimelineKind::WindowRefreshed, _) => "",
+        (TimelineKind::RefreshHeld, _) => "not refreshed:",
         (TimelineKind::WindowEnded, _) => "window ended:",
         (TimelineKind::ConsoleError, _) => "console error:",
         (TimelineKind::SessionStarted, _) => "begins:",
