@@ -18,8 +18,11 @@ pub struct DebugTarget {
     pub args: Vec<String>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// Added to tether's own environment; `None` unsets a variable.
+    /// Added to the caller's environment; `None` unsets a variable.
     pub env: BTreeMap<String, Option<String>>,
+    /// Where the environment of the caller differs from tether's own. Not stored: each caller has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub caller_env: BTreeMap<String, String>,
     pub stop_on_entry: bool,
     /// The caller has named the host of what is attached to: a local listener may then belong to another user.
     #[serde(default)]
@@ -146,8 +149,14 @@ impl DebugTarget {
         })
     }
 
-    /// The environment: the request's, then the configuration's, in each of VS Code's forms.
+    /// The environment, where it differs from tether's own: the caller's, then the request's and the configuration's.
     pub fn env(&self) -> BTreeMap<String, Option<String>> {
+        let caller = self.caller_env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        caller.chain(self.requested_env()).collect()
+    }
+
+    /// The variables that are asked for: the request's, then the configuration's, in each of VS Code's forms.
+    fn requested_env(&self) -> BTreeMap<String, Option<String>> {
         let mut env = self.env.clone();
         let text = |value: &Value| match value {
             Value::Null => None,
@@ -173,8 +182,9 @@ impl DebugTarget {
 
     /// As it is stored: with the names of its environment's variables only, and without their values in other fields. Attaching again does not need them.
     pub fn without_environment(mut self) -> DebugTarget {
-        self.unstored_variables = self.env().into_keys().collect();
+        self.unstored_variables = self.requested_env().into_keys().collect();
         self.env.clear();
+        self.caller_env.clear();
         self.fields.retain(|name, _| !["env", "environment"].contains(&name.as_str()));
         for (name, value) in &mut self.fields {
             if self.secrets.mask_json(value) {

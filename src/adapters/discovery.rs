@@ -50,6 +50,14 @@ impl AdapterSearch {
         Ok(AdapterSearch { env, workspace: workspace.to_owned(), consent, configured: None, tools_folder })
     }
 
+    /// With the `PATH` and the virtual environment of the caller, which may differ from those of this process.
+    pub fn with_caller(mut self, variables: &BTreeMap<String, String>) -> AdapterSearch {
+        let taken =
+            variables.iter().filter(|(name, _)| ["PATH", "VIRTUAL_ENV", "CONDA_PREFIX"].contains(&name.as_str()));
+        self.env.extend(taken.map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
     /// A non-empty variable of the environment.
     pub fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())

@@ -25,6 +25,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::breakpoints::LaunchBreakpoint;
 use self::values::{Seconds, env_object, make_absolute, parse_env_variable};
 
 /// The default timeout of `wait_for_stop`, `debug/run_to` and `debug/probe`.
@@ -84,14 +85,23 @@ pub struct DebugLaunchParams {
     /// Stop before the first line.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub stop_on_entry: Option<bool>,
-    /// Breakpoints to set first, such as ["app.py:22"].
+    /// Stop at uncaught exceptions (default true, unless `breakpoint_exceptions` was used).
+    #[arg(
+        long,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help = "Stop at exceptions that nothing catches, unless `tether break exceptions` has chosen otherwise"
+    )]
+    pub stop_on_uncaught: Option<bool>,
+    /// Breakpoints to set first, such as ["app.py:22"], or objects as for `breakpoint_set`.
     #[arg(
         long = "break",
         short,
         value_name = "FILE:LINE",
         help = "Breakpoint to set first, such as app.py:22; may be repeated"
     )]
-    pub breakpoints: Option<Vec<String>>,
+    pub breakpoints: Option<Vec<LaunchBreakpoint>>,
     /// Seconds to wait for a stop. Without it, the call returns at once.
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
@@ -103,7 +113,8 @@ pub struct DebugLaunchParams {
 impl DebugLaunchParams {
     pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
         let programs = self.program.iter_mut().chain(self.programs.iter_mut().flatten());
-        make_absolute(programs.chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()), folder);
+        let files = self.breakpoints.iter_mut().flatten().filter_map(|breakpoint| breakpoint.0.file.as_mut());
+        make_absolute(programs.chain(&mut self.cwd).chain(files), folder);
         let current = Some(folder.to_string_lossy().into_owned());
         let is_project = self.program.as_ref().is_some_and(|program| program.ends_with("proj"));
         // A configuration has a folder of its own, and so have a test, a session that is restarted and a .NET project.
@@ -178,6 +189,17 @@ pub struct WaitForStopParams {
     /// Seconds to wait (default 30).
     #[arg(value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
+    // The same on the command line, as an option that other commands have, too.
+    #[serde(skip)]
+    #[schemars(skip)]
+    #[arg(
+        long = "timeout",
+        value_name = "SECONDS",
+        hide = true,
+        conflicts_with = "timeout",
+        help = "Seconds to wait [default: 30]"
+    )]
+    pub timeout_option: Option<Seconds>,
     /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
@@ -195,7 +217,7 @@ pub struct DebugStopParams {
     pub detach: Option<bool>,
 }
 
-/// Run a program to a line, show the frames, locals, source and output there, and end it.
+/// Run a program to a line, show the frames, locals, source and output there, and end it. With `max`, a table of each hit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugProbeParams {
@@ -210,10 +232,16 @@ pub struct DebugProbeParams {
     /// Working directory (default: the workspace).
     #[arg(long, value_name = "DIR", help = "Working directory [default: the current folder]")]
     pub cwd: Option<String>,
+    /// Further lines whose hits to collect.
+    #[arg(long, value_name = "FILE:LINE", help = "Further line whose hits to collect; may be repeated")]
+    pub also: Option<Vec<String>>,
+    /// Hits to collect, at most (default 1; with `also` 20), as a table of the expressions or locals.
+    #[arg(long, value_name = "HITS")]
+    pub max: Option<u32>,
     /// Expressions to evaluate at the line.
     #[arg(long = "expr", short, value_name = "EXPR", help = "Expression to evaluate at the line; may be repeated")]
     pub expressions: Option<Vec<String>>,
-    /// Seconds to wait for the line (default 30).
+    /// Seconds to wait for the line, or for all hits (default 30).
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
     /// Size limit of the snapshot, in tokens (default 1500).
@@ -223,7 +251,8 @@ pub struct DebugProbeParams {
 
 impl DebugProbeParams {
     pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
-        make_absolute([&mut self.at].into_iter().chain(&mut self.program).chain(&mut self.cwd), folder);
+        let lines = [&mut self.at].into_iter().chain(self.also.iter_mut().flatten());
+        make_absolute(lines.chain(&mut self.program).chain(&mut self.cwd), folder);
         self.cwd.get_or_insert_with(|| folder.to_string_lossy().into_owned());
     }
 }

@@ -46,7 +46,8 @@ macro_rules! for_each_operation {
             DebugAttachParams { "debug/attach" -> LaunchReport, Debug RunsCode, ["debug", "attach"] }
             DebugStatusParams { "debug/status" -> DebugStatus, Debug ReadOnly, ["debug", "status"] }
             WaitForStopParams {
-                "debug/wait_for_stop" -> StopReport, Debug ReadOnly, ["debug", "wait"], tool = "wait_for_stop"
+                "debug/wait_for_stop" -> StopReport, Debug ReadOnly, ["debug", "wait"], tool = "wait_for_stop";
+                |params, _folder| params.timeout = params.timeout.or(params.timeout_option)
             }
             BreakpointSetParams {
                 "breakpoint/set" -> BreakpointReport, Debug Replacing, ["break", "set"];

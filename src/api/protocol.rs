@@ -1,6 +1,8 @@
 //! The messages between a front end and the supervisor besides operations: `initialize`, shutdown, notifications, and the
 //! requests that the supervisor sends to editors.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The first request on every connection; no other is handled before it.
@@ -55,6 +57,9 @@ pub struct InitializeParams {
     /// Of a window bridge: the launch id in the environment of its window, by which the window is recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_id: Option<String>,
+    /// The environment of the front end, as far as it is UTF-8: what it launches runs with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 impl InitializeParams {
@@ -74,13 +79,13 @@ pub struct ClientCapabilities {
     pub did_change_state: bool,
     /// Starts no supervisor: one whose program was replaced stays for it.
     pub keeps_supervisor: bool,
+    /// As long as it is connected, the window is built and refreshed after each save.
+    pub refresh_on_save: bool,
     /// Answers [`START_DEBUG_SESSION`].
     pub start_debug_session: bool,
     /// Answers [`TERMINATE_DEBUG_SESSION`].
     pub terminate_debug_session: bool,
     /// Answers [`HOST_RUN_TASK`], [`HOST_STOP_SERVER`] and [`HOST_EXECUTE_COMMAND`], as the role `host` does.
-    /// As long as it is connected, the window is built and refreshed after each save.
-    pub refresh_on_save: bool,
     pub host: bool,
 }
 

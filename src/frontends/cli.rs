@@ -308,7 +308,8 @@ fn initialize_params(missing: IfNotRunning) -> InitializeParams {
     let keeps_supervisor = missing == IfNotRunning::Skip;
     let capabilities = ClientCapabilities { keeps_supervisor, ..ClientCapabilities::default() };
     let version = env!("CARGO_PKG_VERSION").into();
-    InitializeParams { name: "tether".into(), version, capabilities, ..InitializeParams::default() }
+    let (name, environment) = ("tether".into(), tether_process::caller_environment());
+    InitializeParams { name, version, capabilities, environment, ..InitializeParams::default() }
 }
 
 async fn run_operation(
@@ -344,7 +345,6 @@ async fn run_operation(
 
 /// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.
 async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection> {
-    match SupervisorPaths::of_workspace(workspace) {
     connect_to_supervisor_as(workspace, &initialize_params(IfNotRunning::Start)).await
 }
 

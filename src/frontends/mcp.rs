@@ -35,8 +35,9 @@ use tokio::sync::{Mutex, mpsc};
 use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
 use super::repeated_call;
+use crate::api::debug::DebugLaunchParams;
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
-use crate::api::{Operation, OperationEffect, OperationGroup};
+use crate::api::{Operation, OperationEffect, OperationGroup, OperationParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long calls in flight may still complete once stdin is closed.
@@ -118,6 +119,7 @@ impl McpServer {
             name: "tether mcp".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             capabilities: ClientCapabilities { did_change_state: true, ..ClientCapabilities::default() },
+            environment: tether_process::caller_environment(),
             ..InitializeParams::default()
         };
         let connection = connect(&paths, &client, missing).await?;
@@ -170,7 +172,12 @@ impl ServerHandler for McpServer {
             let text = format!("there is no tool {:?}; there are: {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(escape_line(&text), None));
         };
-        let params = Value::Object(request.arguments.unwrap_or_default());
+        let mut arguments = request.arguments.unwrap_or_default();
+        // An agent is shown how its program fails. A restart is as the launch was.
+        if operation.method == DebugLaunchParams::METHOD && !arguments.contains_key("restart") {
+            arguments.entry("stopOnUncaught").or_insert(true.into());
+        }
+        let params = Value::Object(arguments);
         let (sender, progress) = mpsc::unbounded_channel();
         let outcome = tokio::select! {
             outcome = self.call_operation(operation, &params, &sender) => outcome,

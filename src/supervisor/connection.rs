@@ -2,6 +2,7 @@
 //!
 //! Does not depend on what an operation does: that is `dispatch`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,14 +51,14 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     let (peer, mut incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     let _count = CountGuard::new(&supervisor.connections);
-    let Some(client) = handshake(&supervisor, (&peer, pid), &mut incoming).await else {
+    let Some(mut client) = handshake(&supervisor, (&peer, pid), &mut incoming).await else {
         drop(peer);
         return driver.abort();
     };
     let name = client.name.clone();
-    let _registered = supervisor.editors.connected.register(&client, &peer, pid);
     let environment = tether_process::differing_variables(std::mem::take(&mut client.environment));
     let _refreshes = client.capabilities.refresh_on_save.then(|| CountGuard::new(&supervisor.save_refreshers));
+    let _registered = supervisor.editors.connected.register(&client, &peer, pid);
     {
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();
@@ -65,7 +66,7 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         notifiers.spawn(notify_timeline(supervisor.timeline().clone(), peer.clone(), client.clone()));
         notifiers.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
         notifiers.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
-        let client = Arc::<str>::from(name.as_str());
+        let client = Arc::new(CallingClient { name: name.clone(), environment });
         let handle = |request| handle_request(Arc::clone(&supervisor), peer.clone(), Arc::clone(&client), request);
         serve_requests(&peer, &mut incoming, handle, |method, _| info!("ignored notification {method}")).await;
     }
@@ -175,10 +176,17 @@ fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
 
+/// The front end of a connection.
+struct CallingClient {
+    name: String,
+    /// Where its environment differs from ours.
+    environment: BTreeMap<String, String>,
+}
+
 async fn handle_request(
     supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
-    client: Arc<str>,
+    client: Arc<CallingClient>,
     RpcRequest { id, method, params, interrupted }: RpcRequest,
 ) {
     let started = Instant::now();
@@ -199,8 +207,9 @@ async fn handle_request(
             if is_editor_method(method) {
                 call_editor_method(&supervisor, method, params).await
             } else {
-                let (client, peer, id, interrupted) = (&client, &peer, &id, &interrupted);
-                let call = OperationCall { method, client, params, peer, id, started, interrupted };
+                let CallingClient { name: client, environment } = &*client;
+                let (peer, id, interrupted) = (&peer, &id, &interrupted);
+                let call = OperationCall { method, client, environment, params, peer, id, started, interrupted };
                 dispatch(&supervisor, &call).await
             }
         }

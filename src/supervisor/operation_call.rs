@@ -1,5 +1,6 @@
 //! One call of an operation, and the trait of what handles it.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -18,6 +19,8 @@ pub(super) struct OperationCall<'a> {
     pub method: &'a str,
     /// The name of the front end.
     pub client: &'a str,
+    /// Where the environment of the front end differs from ours.
+    pub environment: &'a BTreeMap<String, String>,
     pub params: Value,
     pub peer: &'a RpcPeer,
     pub id: &'a RpcId,

@@ -28,6 +28,7 @@ fn redacted(text: &str) -> String {
     const CHANGING: &[(&str, &str)] = &[
         (r"0x[0-9a-f]+", "0x…"),
         (r"\bpid \d+", "pid …"),
+        (r", python3\.\d+\)", ", python3)"),
         (r"\bcursor \d+", "cursor …"),
         (r"\[ref \d+\]", "[ref …]"),
         (r"#\d+ ", "#… "),

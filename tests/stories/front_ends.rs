@@ -30,6 +30,21 @@ fn told_a_session_by_one_front_end_another_one_steps_it_at_once() {
 }
 
 #[test]
+fn told_that_a_program_is_attached_to_already_both_front_ends_have_one_session() {
+    play(&["node"], &[("turns.js", NODE_LOOP)], |story| {
+        let program = story.listening_node("turns.js");
+        let port = program.port.to_string();
+        let first = story.call("debug_attach", json!({"port": program.port, "language": "javascript"}));
+        let second = story.cli(&["debug", "attach", &port, "--language", "javascript"]);
+        assert_eq!(session_of(&first), session_of(&second), "{second:#}");
+        assert!(second["notes"].to_string().contains("is attached to it already"), "{second:#}");
+        story.call("debug_stop", json!({"sessionId": session_of(&first)}));
+        let third = story.call("debug_attach", json!({"port": program.port, "language": "javascript"}));
+        assert_ne!(session_of(&first), session_of(&third), "{third:#}");
+    });
+}
+
+#[test]
 fn told_a_stop_by_an_agent_that_was_killed_the_next_one_finds_it_and_goes_on() {
     play(&["debugpy"], &[("app.py", PYTHON)], |story| {
         let session = stopped(story, "app.py");

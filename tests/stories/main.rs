@@ -6,6 +6,7 @@
 mod agent;
 mod breakpoints;
 mod ends;
+mod failures;
 mod freshness;
 mod front_ends;
 mod hints;

@@ -6,6 +6,9 @@ use crate::programs::{NODE, NODE_LOOP, PYTHON, PYTHON_LOOP};
 use crate::story::{Story, has_ended, pid, play, session_of, stop_line};
 use crate::support::is_alive;
 
+/// What the program has counted. It may be paused while Node itself begins: there is no `globalThis` then.
+const NODE_TURNS: &str = "typeof globalThis === 'undefined' ? 0 : globalThis.turns ?? 0";
+
 /// Stopped in `total()`.
 fn stopped(story: &mut Story, file: &str) -> Value {
     story.breaks(file, "STOP");
@@ -42,7 +45,7 @@ fn told_paused_the_stack_can_be_read_and_told_running_the_program_moves_on() {
                 "{paused:#}"
             );
             assert!(!story.call("debug_stack", json!({}))["frames"].as_array().unwrap().is_empty());
-            let turns: u64 = story.evaluate("globalThis.turns ?? 0").parse().unwrap();
+            let turns: u64 = story.evaluate(NODE_TURNS).parse().unwrap();
             assert!(turns >= last, "{turns} {last}");
             last = turns + 1;
             story.call("debug_continue", json!({"wait": 0.1}));

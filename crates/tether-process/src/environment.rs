@@ -26,6 +26,25 @@ where
     environment
 }
 
+/// Our own environment, as [`clean_environment`], as far as it is UTF-8: for the supervisor, which may have been started from
+/// another one.
+pub fn caller_environment() -> BTreeMap<String, String> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    clean_environment::<&str, &str>([]).into_iter().filter_map(text).collect()
+}
+
+/// The variables of a caller that have other values here, but for those of its terminal.
+pub fn differing_variables(caller: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let own = clean_environment::<&str, &str>([]);
+    let is_same = |name: &str, value: &str| own.get(OsStr::new(name)).is_some_and(|it| it == value);
+    let differs = |(name, value): &(String, String)| !OF_TERMINAL.contains(&name.as_str()) && !is_same(name, value);
+    caller.into_iter().filter(differs).collect()
+}
+
+/// Variables that differ from shell to shell.
+const OF_TERMINAL: [&str; 8] =
+    ["_", "SHLVL", "COLUMNS", "LINES", "TERM", "WINDOWID", "XDG_SESSION_ID", "TERM_SESSION_ID"];
+
 fn is_leftover(name: &OsStr, value: &OsStr) -> bool {
     let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
     match &*name {
@@ -57,6 +76,16 @@ mod tests {
         check("PWD", "/", true);
         check("OLDPWD", "/", true);
         check("MY_VSCODE_", "x", false);
+    }
+
+    #[test]
+    fn variables_of_a_caller_differ_by_their_values() {
+        let mut caller = caller_environment();
+        assert_eq!(differing_variables(caller.clone()), BTreeMap::new());
+        let changed = [("PATH", "/a"), ("NEW_ONE", "b"), ("SHLVL", "77")];
+        caller.extend(changed.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let expect = [("NEW_ONE", "b"), ("PATH", "/a")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(differing_variables(caller), expect.into());
     }
 
     #[test]

@@ -42,7 +42,7 @@ mod tree_stop;
 
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
 pub use command_spawn::{DetachedCommand, PipedProcess, command_line, spawn_background, spawn_detached, spawn_piped};
-pub use environment::{LAUNCH_ID, LAUNCH_SESSION, clean_environment};
+pub use environment::{LAUNCH_ID, LAUNCH_SESSION, caller_environment, clean_environment, differing_variables};
 pub use launch_processes::{
     LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
     sweep_launch,

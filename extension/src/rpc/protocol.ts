@@ -127,6 +127,8 @@ export interface ExceptionReport {
 /** The parameters of `INITIALIZE`: the front end that connects. */
 export interface InitializeParams {
   capabilities?: ClientCapabilities;
+  /** The environment of the front end, as far as it is UTF-8: what it launches runs with it. */
+  environment?: Record<string, string>;
   /** Of a window bridge: the launch id in the environment of its window, by which the window is recognised. */
   launchId?: string;
   name: string;

@@ -1,9 +1,15 @@
 //! Breakpoints on lines and functions, exception breakpoints, watchpoints. They belong to the workspace: they are kept over
 //! sessions, and set in every target that supports them.
 
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::str::FromStr;
+
 use clap::Args;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
 use crate::vocabulary::DataAccess;
@@ -27,6 +33,10 @@ pub struct BreakpointSetParams {
     /// Column number from 1, to choose among several places on the line.
     #[arg(long)]
     pub column: Option<u32>,
+    /// Text on the line, instead of its number; with both, it is refused where the line is another.
+    #[serde(alias = "expect")]
+    #[arg(long, alias = "expect", conflicts_with_all = ["function", "class_name"])]
+    pub text: Option<String>,
     /// Function or method, instead of a file.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "line", "class_name"])]
     pub function: Option<String>,
@@ -39,6 +49,55 @@ pub struct BreakpointSetParams {
     /// Print this text instead of stopping. {expr} shows the value of an expression.
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
+}
+
+/// A breakpoint that a launch sets: text such as "app.py:22", or an object with the parameters of `breakpoint/set`.
+#[derive(Clone, Debug)]
+pub struct LaunchBreakpoint(pub BreakpointSetParams);
+
+impl FromStr for LaunchBreakpoint {
+    type Err = Infallible;
+
+    fn from_str(file: &str) -> Result<LaunchBreakpoint, Infallible> {
+        Ok(LaunchBreakpoint(BreakpointSetParams { file: Some(file.to_owned()), ..BreakpointSetParams::default() }))
+    }
+}
+
+impl Serialize for LaunchBreakpoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = serde_json::to_value(&self.0).map_err(serde::ser::Error::custom)?;
+        let given = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let given: Map<String, Value> = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        match (given.get("file"), given.len()) {
+            (Some(file), 1) => file.serialize(serializer),
+            _ => given.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LaunchBreakpoint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LaunchBreakpoint, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(file) => Ok(file.parse().unwrap_or_else(|never: Infallible| match never {})),
+            fields @ Value::Object(_) => serde_json::from_value(fields).map(LaunchBreakpoint).map_err(D::Error::custom),
+            other => Err(D::Error::custom(format!("{other} is neither \"FILE:LINE\" nor an object with a `file`"))),
+        }
+    }
+}
+
+impl JsonSchema for LaunchBreakpoint {
+    fn schema_name() -> Cow<'static, str> {
+        "LaunchBreakpoint".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    /// The short form only: some clients take one type for each value.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
 }
 
 /// List the breakpoints and watchpoints, and the exceptions that stop a program.

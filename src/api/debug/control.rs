@@ -69,6 +69,8 @@ pub struct DebugStepParams {
 pub enum StepKind {
     #[default]
     Over,
+    #[serde(alias = "in")]
+    #[value(alias = "in")]
     Into,
     Out,
 }

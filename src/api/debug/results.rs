@@ -124,6 +124,9 @@ pub struct LaunchReport {
     /// The adapter's process, where one was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapter_pid: Option<u32>,
+    /// What runs the program: the name and version of its virtual machine, or the executable of its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
     /// The breakpoints that the launch set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakpoints: Vec<BreakpointReport>,
@@ -366,8 +369,24 @@ pub struct ProbeReport {
     /// Of the expressions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ProbeValue>,
+    /// Where more than one was asked for: each hit, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hits: Vec<ProbeHit>,
+    /// The lines that were not reached before the program has ended, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_reached: Vec<UnreachedReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// One hit of a probe that collects several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeHit {
+    /// `app.py:22`
+    pub at: String,
+    /// Of the expressions, or of the local variables.
+    pub values: Vec<ProbeValue>,
 }
 
 /// One expression of a probe: `value` or `error`.

@@ -1,17 +1,21 @@
 //! Values that every front end reads alike: `app.py:22`, seconds, `NAME=VALUE`.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 use tether_base::error::{Error, Result};
 
+use super::DEFAULT_STOP_TIMEOUT;
+
 // A timeout: 0 to a day. (No doc comment: it would be in each tool's schema.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct Seconds(Duration);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "f64")]
+pub struct Seconds(#[schemars(with = "f64")] Duration);
 
 impl Seconds {
     const MOST: u64 = 24 * 60 * 60;
@@ -24,6 +28,43 @@ impl Seconds {
     /// As a duration.
     pub const fn duration(self) -> Duration {
         self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+        deserializer.deserialize_any(SecondsVisitor)
+    }
+}
+
+/// Also reads what callers write instead of a number: `true` is the default of a wait, `false` none, and "30" is 30.
+struct SecondsVisitor;
+
+impl Visitor<'_> for SecondsVisitor {
+    type Value = Seconds;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number of seconds")
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<Seconds, E> {
+        seconds.try_into().map_err(E::custom)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Seconds, E> {
+        self.visit_f64(seconds as f64)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Seconds, E> {
+        self.visit_f64(seconds as f64)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Seconds, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, waits: bool) -> Result<Seconds, E> {
+        Ok(if waits { DEFAULT_STOP_TIMEOUT } else { Seconds::default() })
     }
 }
 
@@ -179,7 +220,11 @@ mod tests {
         for wrong in ["-1", "NaN", "inf", "1e300", "86401", "soon", ""] {
             check(wrong, None);
         }
-        assert!(serde_json::from_str::<Seconds>("-1").is_err());
+        for (given, expect) in [("-1", None), ("true", Some(30)), ("false", Some(0)), ("\"5\"", Some(5)), ("[]", None)]
+        {
+            let seconds = serde_json::from_str::<Seconds>(given).ok();
+            assert_eq!(seconds, expect.map(Seconds::of), "{given}");
+        }
         assert_eq!(serde_json::to_string(&Seconds::of(2)).unwrap(), "2.0");
     }
 }

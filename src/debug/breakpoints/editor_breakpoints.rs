@@ -120,6 +120,7 @@ impl StoredBreakpoints {
     pub(super) fn has_same_content(&self, other: &StoredBreakpoints) -> bool {
         self.breakpoints == other.breakpoints
             && self.exceptions == other.exceptions
+            && self.are_exceptions_chosen == other.are_exceptions_chosen
             && self.editor_exceptions == other.editor_exceptions
     }
 }

@@ -32,6 +32,9 @@ pub struct StoredBreakpoints {
     /// On which exceptions to stop.
     #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
     pub exceptions: ExceptionSpec,
+    /// Somebody has chosen `exceptions`, if only that no exception stops.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) are_exceptions_chosen: bool,
     /// On which exceptions joined editors want to stop, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::debug) editor_exceptions: Vec<EditorExceptions>,
@@ -40,7 +43,8 @@ pub struct StoredBreakpoints {
 impl Default for StoredBreakpoints {
     fn default() -> StoredBreakpoints {
         let (breakpoints, exceptions, editor_exceptions) = Default::default();
-        StoredBreakpoints { version: VERSION, last_id: 0, breakpoints, exceptions, editor_exceptions }
+        let (version, last_id, are_exceptions_chosen) = (VERSION, 0, false);
+        StoredBreakpoints { version, last_id, breakpoints, exceptions, are_exceptions_chosen, editor_exceptions }
     }
 }
 
@@ -54,6 +58,16 @@ impl StoredBreakpoints {
             VERSION => Err(format!("it has more than {MAX_BREAKPOINTS} breakpoints")),
             newer => Err(format!("it has the schema {newer} (this program knows {VERSION})")),
         }
+    }
+
+    /// Chooses on which exceptions to stop.
+    pub fn choose_exceptions(&mut self, exceptions: ExceptionSpec) {
+        (self.exceptions, self.are_exceptions_chosen) = (exceptions, true);
+    }
+
+    /// Whether a session that stops at uncaught exceptions by default does so.
+    pub fn has_default_exceptions(&self) -> bool {
+        self.exceptions.is_empty() && !self.are_exceptions_chosen
     }
 
     /// The text of the file.
@@ -93,7 +107,7 @@ impl StoredBreakpoints {
             }
         }
         if !exported.exceptions.is_empty() {
-            self.exceptions = exported.exceptions;
+            self.choose_exceptions(exported.exceptions);
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ pub(super) mod hit_count;
 mod list;
 mod merge;
 mod named_sync;
+mod requested;
 mod spec;
 mod store;
 pub(super) mod sync;
@@ -35,6 +36,7 @@ pub use binding::{BindingStatus, BindingTable, NOT_REPORTED};
 pub use changes::BreakpointChanges;
 pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;
+pub use requested::{RequestedBreakpoint, RequestedLine, RequestedPlace};
 pub use spec::{
     BreakpointConditions, BreakpointFile, BreakpointKind, BreakpointOwner, BreakpointSpec, EditorExceptions,
     ExceptionSpec, LinePosition,

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use super::editor_breakpoints::{EditorLine, ReplacedLines};
 use super::given_name::name_as_given;
 use super::list::StoredBreakpoints;
+use super::requested::{RequestedBreakpoint, RequestedPlace};
 use super::spec::{BreakpointConditions, BreakpointFile, BreakpointOwner, BreakpointSpec, LinePosition};
 use crate::debug::source_file::read_source;
 use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
@@ -134,6 +135,38 @@ impl BreakpointStore {
         self.change(move |list| {
             let source = read_breakpoint_source(&file)?;
             list.set_line(source.file(), &source.text, at, conditions)
+        })
+        .await
+    }
+
+    /// Sets breakpoints: all of them, or none. Their ids are in `ids` as soon as they are set, whether or not the caller still
+    /// waits. Errors: as for [`BreakpointStore::set_line`]; see also
+    /// [`RequestedLine`](super::RequestedLine).
+    pub async fn set_all(
+        &self,
+        requested: Vec<RequestedBreakpoint>,
+        ids: Arc<Mutex<Vec<u32>>>,
+    ) -> Result<Vec<BreakpointSpec>> {
+        self.change(move |list| {
+            let mut last: Option<(PathBuf, BreakpointSource)> = None;
+            let mut specs = Vec::new();
+            for RequestedBreakpoint { place, conditions } in requested {
+                let line = match place {
+                    RequestedPlace::Line(line) => line,
+                    RequestedPlace::Named(kind) => {
+                        specs.push(list.set(kind, conditions)?);
+                        continue;
+                    }
+                };
+                let source = match last.take().filter(|(known, _)| *known == line.file) {
+                    Some((_, source)) => source,
+                    None => read_breakpoint_source(&line.file)?,
+                };
+                specs.push(list.set_line(source.file(), &source.text, line.find(&source.text)?, conditions)?);
+                last = Some((line.file, source));
+            }
+            lock(&ids).extend(specs.iter().map(|spec| spec.id));
+            Ok(specs)
         })
         .await
     }
@@ -367,7 +400,13 @@ mod tests {
             BreakpointKind::Data { expression: "self.x".into(), access: DataAccess::ReadWrite, persistent_name: None };
         store.change(|list| list.set(data, BreakpointConditions::default())).await.unwrap();
         let exceptions = ExceptionSpec { uncaught: true, ..ExceptionSpec::default() };
-        store.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await.unwrap();
+        store
+            .change(|list| {
+                list.choose_exceptions(exceptions);
+                Ok(())
+            })
+            .await
+            .unwrap();
 
         std::fs::write(&file, format!("import os\n{CODE}")).unwrap();
         let store = BreakpointStore::open(workspace.path());

@@ -147,6 +147,9 @@ async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     let able = target.capabilities();
     let stored = target.shared.breakpoints.current();
     let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able);
+    if stored.has_default_exceptions() && target.shared.with_state(|state| state.stops_at_uncaught) {
+        (filters, filter_options) = as_request(offered_filters(PROVEN_UNCAUGHT, &able), &able);
+    }
     add_editor_filters(&stored.editor_exceptions, &able, &mut filters, &mut filter_options);
     // Some adapters have no exceptions at all, and refuse even an empty list.
     if able.exception_breakpoint_filters.is_empty() && filters.is_empty() && filter_options.is_empty() {
@@ -195,6 +198,12 @@ fn choose_filters(spec: &ExceptionSpec, able: &DapCapabilities) -> (Vec<String>,
     }
     chosen.extend(spec.filters.iter().cloned());
     chosen.dedup();
+    as_request(chosen, able)
+}
+
+/// In the form that the adapter takes.
+fn as_request(chosen: Vec<impl Into<String>>, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
+    let chosen: Vec<String> = chosen.into_iter().map(Into::into).collect();
     if able.can("supportsExceptionFilterOptions") {
         let option = |filter_id: String| ExceptionFilterOptions { filter_id, ..ExceptionFilterOptions::default() };
         return (Vec::new(), chosen.into_iter().map(option).collect());
@@ -232,6 +241,10 @@ fn add_editor_filters(
 const CAUGHT: &[&[&str]] = &[&["raised"], &["all"], &["any"], &["caught"], &["cpp_throw", "rust_panic"], &["throw"]];
 const UNCAUGHT: &[&[&str]] =
     &[&["uncaught"], &["unhandled"], &["user-unhandled"], &["userUnhandled"], &["rust_panic", "cpp_throw"], &["throw"]];
+
+/// Those that stop at no exception that the program catches: C++'s are reported when they are thrown, and Rust's panics may be
+/// caught.
+const PROVEN_UNCAUGHT: &[&[&str]] = &[&["uncaught"], &["unhandled"], &["user-unhandled"], &["userUnhandled"]];
 
 #[cfg(test)]
 mod tests {

@@ -57,7 +57,7 @@ impl PreparedRelay {
     /// Finds out how the adapter of a request is started for an editor. Errors: no adapter debugs this, it is not installed,
     /// or its program is missing.
     pub fn new(sessions: &SessionRegistry, mut request: SessionRequest) -> Result<PreparedRelay> {
-        let (row, found) = locate_adapter(&request, &sessions.adapter_search()?)?;
+        let (row, found) = locate_adapter(&request, sessions.adapter_search()?)?;
         if let Some(field) = row.quirks.beside_program_field {
             request.debug_target.fields.insert(field.to_owned(), true.into());
         }

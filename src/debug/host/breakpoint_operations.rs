@@ -1,7 +1,9 @@
 //! The breakpoint operations of the registry: change the store, send the change to every active session, here and in other
 //! processes, and report how it is bound.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::{join, join_all};
 use tether_base::error::{Error, Result};
@@ -15,7 +17,8 @@ use crate::debug::breakpoints::data_sync::find_data_by_name;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
     BindingStatus, BreakpointChanges, BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec,
-    EditorLine, ExceptionSpec, LinePosition, ReplacedLines, StoredBreakpoints,
+    EditorLine, ExceptionSpec, LinePosition, ReplacedLines, RequestedBreakpoint, RequestedLine, RequestedPlace,
+    StoredBreakpoints,
 };
 use crate::debug::inspect;
 use crate::debug::inspect::ScopedId;
@@ -54,10 +57,33 @@ impl SessionRegistry {
         at: impl Into<LinePosition>,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
-        let file = self.0.workspace.join(file);
-        let spec = self.0.breakpoints.set_line(&file, at, conditions).await?;
-        self.send_to_own_sessions(&[ChangedBreakpoints::File(spec.file().unwrap_or(&file))]).await;
-        Ok(self.wait_for_binding(spec).await)
+        let LinePosition { line, column } = at.into();
+        let line = RequestedLine { file: file.to_owned(), line: Some(line), column, text: None };
+        self.set_breakpoint(RequestedBreakpoint { place: RequestedPlace::Line(line), conditions }).await
+    }
+
+    /// Sets breakpoints, all or none, and waits until the last is bound. Their ids are in `ids` as soon as they are set, whether or
+    /// not the caller still waits. Errors: no such line, the file cannot be written.
+    pub async fn set_breakpoints(
+        &self,
+        mut requested: Vec<RequestedBreakpoint>,
+        ids: Arc<Mutex<Vec<u32>>>,
+    ) -> Result<Vec<BreakpointStatus>> {
+        for it in &mut requested {
+            if let RequestedPlace::Line(line) = &mut it.place {
+                line.file = self.0.workspace.join(&line.file);
+            }
+        }
+        let specs = self.0.breakpoints.set_all(requested, ids).await?;
+        let files: BTreeSet<&Path> = specs.iter().filter_map(BreakpointSpec::file).collect();
+        let has_named = specs.iter().any(|spec| spec.file().is_none());
+        let named = has_named.then_some(ChangedBreakpoints::Functions(false));
+        let changed: Vec<_> = files.into_iter().map(ChangedBreakpoints::File).chain(named).collect();
+        self.send_to_own_sessions(&changed).await;
+        if let Some(last) = specs.last() {
+            self.wait_for_binding(last.clone()).await;
+        }
+        Ok(specs.into_iter().map(|spec| self.breakpoint_status(spec)).collect())
     }
 
     /// Sets a breakpoint on a function or on a line of a class, and waits until it is bound. Errors: the file cannot be
@@ -67,9 +93,14 @@ impl SessionRegistry {
         kind: BreakpointKind,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
-        let spec = self.0.breakpoints.change(|list| list.set(kind, conditions)).await?;
-        self.send_to_own_sessions(&[ChangedBreakpoints::Functions(false)]).await;
-        Ok(self.wait_for_binding(spec).await)
+        let requested = RequestedBreakpoint { place: RequestedPlace::Named(kind), conditions };
+        self.set_breakpoint(requested).await
+    }
+
+    /// As [`SessionRegistry::set_breakpoints`], for one.
+    pub async fn set_breakpoint(&self, requested: RequestedBreakpoint) -> Result<BreakpointStatus> {
+        let set = self.set_breakpoints(vec![requested], Arc::default()).await?;
+        set.into_iter().next().ok_or_else(|| Error::other("the breakpoint was not set"))
     }
 
     /// Sets a data breakpoint: in the top frame of a stopped session, or by a name that an adapter finds without one. Without any
@@ -132,7 +163,13 @@ impl SessionRegistry {
 
     /// Sets on which exceptions to stop. Errors: the file cannot be written.
     pub async fn set_exception_spec(&self, exceptions: ExceptionSpec) -> Result<()> {
-        self.0.breakpoints.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await?;
+        self.0
+            .breakpoints
+            .change(|list| {
+                list.choose_exceptions(exceptions);
+                Ok(())
+            })
+            .await?;
         self.send_changes(&[ChangedBreakpoints::Exceptions]).await;
         Ok(())
     }

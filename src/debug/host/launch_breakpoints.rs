@@ -1,21 +1,22 @@
 //! The breakpoints that a launch sets: undone when the launch fails, or its caller is cancelled.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::FutureExt;
 use tether_base::error::Result;
+use tether_base::sync::lock;
 use tracing::warn;
 
 use super::registry::SessionRegistry;
-use crate::debug::breakpoints::{BreakpointConditions, BreakpointKind, LinePosition, StoredBreakpoints};
+use crate::debug::breakpoints::{BreakpointKind, LinePosition, RequestedBreakpoint, StoredBreakpoints};
 
 /// The breakpoints of one launch. Undone when this is dropped, without waiting for that.
 pub struct LaunchBreakpoints {
     sessions: SessionRegistry,
     /// All breakpoints as they were.
     before: Arc<StoredBreakpoints>,
-    ids: Vec<u32>,
+    /// Of those that it has set.
+    ids: Arc<Mutex<Vec<u32>>>,
     is_kept: bool,
 }
 
@@ -23,20 +24,21 @@ impl LaunchBreakpoints {
     /// Of a launch that has set none yet.
     pub fn begin(sessions: &SessionRegistry) -> LaunchBreakpoints {
         let (sessions, before) = (sessions.clone(), sessions.current_breakpoints());
-        LaunchBreakpoints { sessions, before, ids: Vec::new(), is_kept: false }
+        LaunchBreakpoints { sessions, before, ids: Arc::default(), is_kept: false }
     }
 
-    /// Sets one. Errors: no such line, the file cannot be written.
-    pub async fn set(&mut self, file: &Path, at: LinePosition) -> Result<()> {
-        let set = self.sessions.set_line_breakpoint(file, at, BreakpointConditions::default()).await?;
-        self.ids.push(set.spec.id);
+    /// Sets them, all or none. Errors: no such line, the file cannot be written.
+    pub async fn set(&mut self, requested: Vec<RequestedBreakpoint>) -> Result<()> {
+        if !requested.is_empty() {
+            self.sessions.set_breakpoints(requested, Arc::clone(&self.ids)).await?;
+        }
         Ok(())
     }
 
     /// Keeps them, and returns their ids.
     pub fn keep(mut self) -> Vec<u32> {
         self.is_kept = true;
-        std::mem::take(&mut self.ids)
+        std::mem::take(&mut lock(&self.ids))
     }
 
     /// Undoes them, and waits for that.
@@ -48,10 +50,10 @@ impl LaunchBreakpoints {
 
 impl Drop for LaunchBreakpoints {
     fn drop(&mut self) {
-        if self.is_kept || self.ids.is_empty() {
+        if self.is_kept {
             return;
         }
-        let (sessions, before, ids) = (self.sessions.clone(), Arc::clone(&self.before), std::mem::take(&mut self.ids));
+        let (sessions, before, ids) = (self.sessions.clone(), Arc::clone(&self.before), Arc::clone(&self.ids));
         let undo = async move { restore_breakpoints(&sessions, &before, &ids).await };
         // The receiver exists as long as the supervisor.
         let _ = self.sessions.0.tasks.send(undo.boxed());
@@ -59,17 +61,26 @@ impl Drop for LaunchBreakpoints {
 }
 
 /// Removes the breakpoints that were not there before, and gives the others their conditions back.
-async fn restore_breakpoints(sessions: &SessionRegistry, before: &StoredBreakpoints, ids: &[u32]) {
+async fn restore_breakpoints(sessions: &SessionRegistry, before: &StoredBreakpoints, ids: &Mutex<Vec<u32>>) {
+    // A change whose caller was cancelled goes on: it has ended when the next one begins.
+    sessions.0.breakpoints.reload().await;
+    let ids = std::mem::take(&mut *lock(ids));
+    if ids.is_empty() {
+        return;
+    }
     let own: Vec<u32> = ids.iter().copied().filter(|id| before.get(*id).is_none()).collect();
     if let Err(error) = sessions.remove_breakpoints(move |spec| own.contains(&spec.id)).await {
         warn!("{error}");
     }
     for spec in ids.iter().filter_map(|id| before.get(*id)) {
-        let BreakpointKind::Line { file, named, line, column, .. } = &spec.kind else { continue };
-        let at = LinePosition { line: *line, column: *column };
-        if let Err(error) =
-            sessions.set_line_breakpoint(named.as_ref().unwrap_or(file), at, spec.conditions.clone()).await
-        {
+        let restored = match &spec.kind {
+            BreakpointKind::Line { file, named, line, column, .. } => {
+                let at = LinePosition { line: *line, column: *column };
+                sessions.set_line_breakpoint(named.as_ref().unwrap_or(file), at, spec.conditions.clone()).await
+            }
+            kind => sessions.set_function_breakpoint(kind.clone(), spec.conditions.clone()).await,
+        };
+        if let Err(error) = restored {
             warn!("{error}");
         }
     }

@@ -123,6 +123,7 @@ pub(super) async fn start_adapter(
             (session, 0, driver.boxed())
         }
     };
+    session.shared.with_state(|state| state.stops_at_uncaught |= request.stops_at_uncaught);
     let ending = Arc::new(SessionEnding::default());
     let (pid, started_at) = (host.pid(), now_ms());
     let output = std::mem::replace(&mut host.output, mpsc::channel(1).1);

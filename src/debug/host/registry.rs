@@ -232,7 +232,7 @@ impl SessionRegistry {
 
     /// Checks that the adapter of a request is known and installed, and returns its name. Nothing is started.
     pub fn check_adapter(&self, request: &SessionRequest) -> Result<&'static str> {
-        Ok(locate_adapter(request, &self.adapter_search()?)?.0.name)
+        Ok(locate_adapter(request, self.adapter_search()?)?.0.name)
     }
 
     /// Stores a session that a process of its own is about to host, for the next supervisor to find: `record_host` completes it.

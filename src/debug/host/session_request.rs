@@ -23,6 +23,9 @@ pub struct SessionRequest {
     /// What the session follows, in its caller's words: stored with it, and not interpreted here.
     #[serde(default, rename = "tie")]
     pub follows: Option<String>,
+    /// Stop at exceptions that nothing catches, until the user chooses at which to stop.
+    #[serde(default)]
+    pub stops_at_uncaught: bool,
 }
 
 impl SessionRequest {
@@ -46,8 +49,9 @@ impl SessionRequest {
 /// The adapter of a request, and where it is installed. Errors: no adapter debugs this, or it is not installed.
 pub(in crate::debug) fn locate_adapter(
     request: &SessionRequest,
-    search: &AdapterSearch,
+    search: AdapterSearch,
 ) -> Result<(&'static Adapter, FoundAdapter)> {
+    let search = search.with_caller(&request.debug_target.caller_env);
     let program = request.debug_target.program();
     let module = request.debug_target.module().map(|_| "python");
     let query = AdapterQuery {
@@ -57,5 +61,5 @@ pub(in crate::debug) fn locate_adapter(
         language: request.language.as_deref().or(module),
         program: program.as_deref(),
     };
-    adapters::locate_adapter(query, search)
+    adapters::locate_adapter(query, &search)
 }

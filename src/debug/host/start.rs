@@ -2,7 +2,7 @@
 //!
 //! Does not depend on later operations on the session.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,10 +76,12 @@ impl SessionRegistry {
         self.start_prepared(prepared, SessionListing::Never, START_TIMEOUT).await
     }
 
-    /// Starts an unlisted session with a single breakpoint. It ends when the guard is dropped.
-    pub async fn start_unlisted_session(&self, request: SessionRequest, file: &Path, line: u32) -> Result<EndOnDrop> {
+    /// Starts an unlisted session with breakpoints of its own on these lines. It ends when the guard is dropped.
+    pub async fn start_unlisted_session(&self, request: SessionRequest, lines: &[(PathBuf, u32)]) -> Result<EndOnDrop> {
         let breakpoints = BreakpointStore::in_memory();
-        breakpoints.set_line(&self.0.workspace.join(file), line, BreakpointConditions::default()).await?;
+        for (file, line) in lines {
+            breakpoints.set_line(&self.0.workspace.join(file), *line, BreakpointConditions::default()).await?;
+        }
         let prepared = self.prepare_session(self.next_id(), request, breakpoints, Arc::default())?;
         let managed = self.start_prepared(prepared, SessionListing::Never, START_TIMEOUT).await?;
         Ok(EndOnDrop { sessions: self.clone(), managed, is_kept: false })
@@ -94,7 +96,7 @@ impl SessionRegistry {
         event_log: Arc<EventLog>,
     ) -> Result<PreparedSession> {
         let launch_id = self.new_launch_id(&id);
-        let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
+        let (row, found) = locate_adapter(&request, self.adapter_search()?)?;
         let masked = |error| request.debug_target.secrets.mask_error(error);
         let plan = (row.plan)(&found, &request.debug_target).map_err(masked)?;
         // Of an adapter that an interpreter runs: a folder, or a script in one.

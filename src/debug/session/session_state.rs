@@ -22,6 +22,8 @@ pub struct SessionState {
     pub channels: Vec<TargetChannel>,
     /// Set by the first stop: clients that connect later are closed at once.
     is_stopping: bool,
+    /// It stops at exceptions that nothing catches, until the user chooses at which to stop.
+    pub stops_at_uncaught: bool,
     /// How the targets have bound the breakpoints.
     pub bindings: BindingTable,
     /// Lines to run to: set until the next stop.

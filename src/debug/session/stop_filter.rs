@@ -25,6 +25,9 @@ use crate::debug::breakpoints::{BreakpointSpec, StoredBreakpoints};
 use crate::debug::source_file::canonical_path;
 use crate::vocabulary::StopKind;
 
+/// The exception by which a Python program exits.
+const SYSTEM_EXIT: &str = "SystemExit";
+
 /// What happens at a stop.
 pub enum StopDecision {
     /// It is reported to the user.
@@ -69,6 +72,14 @@ pub fn decide_without_requests(
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop).into()),
         StopKind::Exception if stop.condition_failure.is_some() => Err(Undecided::UnknownBreakpoint(stop).into()),
+        // As nobody has asked for: a program that exits has not failed.
+        StopKind::Exception
+            if stored.has_default_exceptions()
+                && stored.editor_exceptions.is_empty()
+                && stop.text.as_deref().is_some_and(|text| names_class(text, SYSTEM_EXIT)) =>
+        {
+            Ok(StopDecision::AutoContinue(stop))
+        }
         StopKind::Exception => match &stored.exceptions.class {
             // A joined editor may want to stop at others.
             Some(class) if stored.editor_exceptions.is_empty() => {

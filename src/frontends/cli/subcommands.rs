@@ -155,6 +155,14 @@ mod tests {
             json!({"program": "/here/app.py", "breakpoints": ["/here/app.py:22", "/there/b.py:1"], "wait": 10.0,
                    "stopOnEntry": true, "cwd": "/here"}),
         );
+        check(&["debug", "wait", "5"], "debug/wait_for_stop", json!({"timeout": 5.0}));
+        check(&["debug", "wait", "--timeout", "5"], "debug/wait_for_stop", json!({"timeout": 5.0}));
+        check(&["debug", "step", "in"], "debug/step", json!({"kind": "into"}));
+        check(
+            &["break", "set", "a.py", "--text", "return y"],
+            "breakpoint/set",
+            json!({"file": "/here/a.py", "text": "return y"}),
+        );
         check(
             &["debug", "launch", "--test", "test_a.py::test_total", "--env", "A=1", "--env", "B=x=y"],
             "debug/launch",

@@ -143,8 +143,8 @@ fn the_list_of_tools_stays_within_its_budget() {
     }
     let (whole_bytes, input_bytes) = (bytes(&whole), bytes(&input_side));
     println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
-    assert!(input_bytes <= 22 * 1024, "{input_bytes}");
-    assert!(whole_bytes <= 31 * 1024, "{whole_bytes}");
+    assert!(input_bytes <= 23 * 1024, "{input_bytes}");
+    assert!(whole_bytes <= 32 * 1024, "{whole_bytes}");
 }
 
 /// The paths of the properties below `schema` that have no description.

@@ -35,7 +35,9 @@ impl ResultText for LaunchReport {
     fn text(&self) -> String {
         let pid = self.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         let (id, stop) = (&self.stopped.session_id, self.stopped.text());
-        let mut out = format!("session {id} ({}{pid})\n{stop}", self.adapter);
+        let runtime = self.runtime.as_ref().and_then(|it| it.rsplit('/').next());
+        let runtime = runtime.map(|name| format!(", {name}")).unwrap_or_default();
+        let mut out = format!("session {id} ({}{pid}{runtime})\n{stop}", self.adapter);
         let is_as_requested = |it: &&BreakpointReport| it.state == BreakpointState::Verified && it.message.is_none();
         let others = self.breakpoints.iter().filter(|it| !is_as_requested(it));
         out.extend(others.map(|breakpoint| format!("\n{}", breakpoint.text())));

@@ -1,12 +1,13 @@
 //! Renders a stop and its snapshot: frames, locals, source, output.
 
+use tether_base::clipped_text::clip_bytes;
 use tether_base::display_text::{mark_breaks, mark_lines};
 
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
-    FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot, UnreachedReport,
-    VariableEntry,
+    FrameEntry, ProbeHit, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot,
+    UnreachedReport, VariableEntry,
 };
 use crate::vocabulary::{RunState, StopKind};
 
@@ -14,6 +15,8 @@ use crate::vocabulary::{RunState, StopKind};
 const MAX_UNREACHED: usize = 10;
 /// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;
+/// How much of a value a cell of a table has, in bytes.
+const MAX_CELL: usize = 60;
 
 /// The state of a session after an operation.
 impl ResultText for StopReport {
@@ -48,6 +51,9 @@ pub fn unreached_text(unreached: &[UnreachedReport]) -> String {
 
 impl ResultText for ProbeReport {
     fn text(&self) -> String {
+        if !self.hits.is_empty() {
+            return hits_text(self) + &unreached_text(&self.not_reached) + &notes_text(&self.notes);
+        }
         let mut out = match (&self.stop_reason, &self.message) {
             (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
             (Some(stop), Some(message)) => format!("stopped: {}\nnote: {}", reason_text(stop), mark_breaks(message)),
@@ -65,6 +71,45 @@ impl ResultText for ProbeReport {
         }
         out + &snapshot_text(&self.snapshot) + &notes_text(&self.notes)
     }
+}
+
+/// A table of the hits of a probe, with a column for each expression.
+fn hits_text(probe: &ProbeReport) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for value in probe.hits.iter().flat_map(|hit| &hit.values) {
+        if !names.contains(&value.expression.as_str()) {
+            names.push(&value.expression);
+        }
+    }
+    let title = ["#", "at"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
+    let row = |(number, hit): (usize, &ProbeHit)| {
+        let cell = |name: &&str| {
+            let value = hit.values.iter().find(|value| value.expression == **name)?;
+            let failed = || format!("({})", value.error.as_deref().unwrap_or("no value"));
+            Some(value.value.as_ref().map_or_else(failed, |it| it.result.clone()))
+        };
+        let cells = names.iter().map(|name| cell(name).unwrap_or_default());
+        [number.to_string(), hit.at.clone()].into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = [title].into_iter().chain((1..).zip(&probe.hits).map(row)).collect();
+    let hits = if probe.hits.len() == 1 { "1 hit".to_owned() } else { format!("{} hits", probe.hits.len()) };
+    let end = match probe.state {
+        RunState::Stopped => probe.message.as_deref().map(mark_breaks).unwrap_or_default(),
+        state => format!("the program {}", state_text(state, probe.exit_code, probe.message.as_deref())),
+    };
+    format!("{hits} (after {}); {end}", duration_text(probe.waited_ms)) + &table_text(&rows)
+}
+
+/// Rows of cells on lines of their own, in columns.
+fn table_text(rows: &[Vec<String>]) -> String {
+    let shown = |cell: &String| clip_bytes(&mark_breaks(cell).replace('\n', " "), MAX_CELL);
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(shown).collect()).collect();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|it| it.chars().count()).max();
+    let line = |row: &Vec<String>| {
+        let padded = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column).unwrap_or(0)));
+        format!("\n  {}", padded.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The state of a session without a stop reason.

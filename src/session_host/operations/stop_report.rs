@@ -27,7 +27,7 @@ const MAX_REPORT_TIME: Duration = Duration::from_secs(3600);
 /// How long the last output of a program that failed may take to be read.
 const LAST_OUTPUT_TIME: Duration = Duration::from_secs(2);
 /// Approximate.
-const BYTES_PER_TOKEN: usize = 4;
+pub const BYTES_PER_TOKEN: usize = 4;
 
 /// A wait for the stop of a session, begun before what may cause the stop.
 pub struct StopWait {

@@ -111,6 +111,45 @@ fn a_module_of_a_program_is_probed() {
     }
 }
 
+/// Prints six lines: three hits of one, and three of the other.
+const TURNS: &str = "\
+def total(order):
+    amount = order * 2
+    return amount  # STOP
+
+for order in range(3):
+    print(total(order))  # CALL
+print('the end')
+";
+
+#[test]
+fn the_hits_of_several_lines_are_collected_as_a_table() {
+    if !has_adapter("debugpy") {
+        return;
+    }
+    let stage = CommandSandbox::with(&[("app.py", TURNS)]);
+    let (stop, call) = (stage.at("app.py", "STOP"), stage.at("app.py", "CALL"));
+    let probe = |more: &[&str]| stage.json(&[&["probe", stop.as_str(), "--timeout", "60"], more].concat());
+    let all = probe(&["--also", &call, "--expr", "order", "--expr", "amount"]);
+    let hits = all["hits"].as_array().unwrap();
+    let at: Vec<&str> = hits.iter().map(|hit| hit["at"].as_str().unwrap()).collect();
+    assert_eq!(at, [&call, &stop].repeat(3), "{all:#}");
+    let amount = |hit: &Value| hit["values"][1]["result"].as_str().map(str::to_owned);
+    assert_eq!(amount(&hits[5]).as_deref(), Some("4"), "{all:#}");
+    assert!(hits[0]["values"][1]["error"].is_string(), "{all:#}");
+    assert_eq!((&all["state"], &all["exitCode"]), (&json!("TERMINATED"), &json!(0)), "{all:#}");
+    let some = probe(&["--max", "2"]);
+    assert_eq!(some["hits"].as_array().map(Vec::len), Some(2), "{some:#}");
+    assert!(some["hits"][1].to_string().contains("\"amount\""), "local variables: {some:#}");
+    assert!(some["message"].as_str().unwrap().contains("`max` is 2"), "{some:#}");
+    let text = stage.tether(&["probe", &stop, "--max", "9", "--expr", "amount", "--timeout", "60"]).stdout;
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["#", "at", "amount"], "{text}");
+    assert_eq!(rows[3], ["3", stop.as_str(), "4"], "{text}");
+    assert!(text.starts_with("3 hits") && text.contains("has ended with code 0"), "{text}");
+    assert_eq!(stage.others(), [""; 0]);
+}
+
 #[test]
 fn an_impossible_probe_is_an_error() {
     let stage = CommandSandbox::with(&[("app.py", PYTHON), ("app.txt", "text")]);
@@ -124,6 +163,7 @@ fn an_impossible_probe_is_an_error() {
     };
     check(&["app.py"], &["has no line number", "`", "app.py:LINE`"]);
     check(&["app.py:0"], &["lines begin at 1"]);
+    check(&["app.py:1", "--max", "0"], &["cannot collect 0 hits", "from 1 to 1000"]);
     check(&["app.py:99"], &["it has 11 lines"]);
     check(&["gone.py:1"], &["gone.py"]);
     check(&["app.txt:1"], &["name its language"]);

@@ -25,7 +25,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
         "location": {"className": "Order", "methodName": "<init>", "lineNumber": 3}}});
     let full = json!({
         "sessionId": "s1", "stopped": true, "state": "STOPPED", "waitedMs": 12, "stopReason": stop(),
-        "adapter": "debugpy", "pid": 7,
+        "adapter": "debugpy", "pid": 7, "runtime": "/usr/bin/python3.11",
         "alsoStopped": [{"type": "USER_SUSPEND", "threadName": "worker"}],
         "snapshot": {
             "frames": [{"frameId": 2, "name": "total", "file": "app.py", "line": 22, "column": 1},
@@ -54,7 +54,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
         (
             "debug/launch",
             full.clone(),
-            "session s1 (debugpy, pid 7)\n\
+            "session s1 (debugpy, pid 7, python3.11)\n\
             s1 stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\nalso stopped: paused, thread worker\n  \
             21  sum = 3\n→ 22  return sum\nlocals:\n  sum = 3\n  order = Order() [ref 5]\nframes:\n  \
             #2 total() at app.py:22\n  #3 <module> at app.py:30:5\noutput:\n    | order 1\n… 4 more frames: `tether debug stack`\n\

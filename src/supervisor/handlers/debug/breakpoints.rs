@@ -12,6 +12,7 @@ use crate::api::debug::breakpoints::{
 use crate::api::debug::values::FileLine;
 use crate::config;
 use crate::debug::breakpoints;
+use crate::debug::breakpoints::{RequestedBreakpoint, RequestedLine, RequestedPlace};
 use crate::debug::source_file::load_source;
 use crate::debug::{ExceptionSupport, SessionEntry, SessionRegistry};
 use crate::session_host::operations::convert;
@@ -22,32 +23,44 @@ use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 impl OperationHandler for BreakpointSetParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointReport> {
         let sessions = &context.sessions;
-        let conditions = breakpoints::BreakpointConditions {
-            condition: self.condition,
-            hit_condition: self.hit_condition,
-            log_message: self.log_message,
-        };
-        let reported = match (self.function, self.file, self.class_name) {
-            (Some(name), None, None) => {
-                sessions.set_function_breakpoint(breakpoints::BreakpointKind::Function { name }, conditions).await?
-            }
-            (None, None, Some(class)) => {
-                let FileLine { file: class_name, line, .. } = FileLine::parse(&class, self.line)?;
-                let kind = breakpoints::BreakpointKind::ClassLine { class_name, line };
-                sessions.set_function_breakpoint(kind, conditions).await?
-            }
-            (None, Some(file), None) => {
-                let spot = FileLine::parse(&file, self.line)?;
-                let at = breakpoints::LinePosition { line: spot.line, column: self.column.or(spot.column) };
-                sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?
-            }
-            _ => {
-                let error = Error::usage("no place for the breakpoint was named");
-                return Err(error.hint("name one of: `file` (\"app.py:22\"), `className` and `line`, `function`"));
-            }
-        };
+        let reported = sessions.set_breakpoint(request_breakpoint(&self)?).await?;
         Ok(set_breakpoint_report(sessions, &reported).await)
     }
+}
+
+/// The breakpoint that is asked for. Errors: not one place is named.
+pub(super) fn request_breakpoint(it: &BreakpointSetParams) -> Result<RequestedBreakpoint> {
+    let conditions = breakpoints::BreakpointConditions {
+        condition: it.condition.clone(),
+        hit_condition: it.hit_condition.clone(),
+        log_message: it.log_message.clone(),
+    };
+    let place = match (&it.function, &it.file, &it.class_name, &it.text) {
+        (Some(name), None, None, None) => {
+            RequestedPlace::Named(breakpoints::BreakpointKind::Function { name: name.clone() })
+        }
+        (None, None, Some(class), None) => {
+            let FileLine { file: class_name, line, .. } = FileLine::parse(class, it.line)?;
+            RequestedPlace::Named(breakpoints::BreakpointKind::ClassLine { class_name, line })
+        }
+        (None, Some(file), None, text) => {
+            let (file, line, column) = match (text, FileLine::parse(file, it.line)) {
+                (_, Ok(spot)) => (spot.file, Some(spot.line), spot.column),
+                (Some(_), Err(_)) if it.line.is_none() => (file.clone(), None, None),
+                (_, Err(error)) => return Err(error),
+            };
+            let (file, column, text) = (file.into(), it.column.or(column), text.clone());
+            RequestedPlace::Line(RequestedLine { file, line, column, text })
+        }
+        (_, None, _, Some(_)) => {
+            return Err(Error::usage("`text` is the text of a line of a file").hint("name the `file`"));
+        }
+        _ => {
+            let error = Error::usage("not one place for the breakpoint was named");
+            return Err(error.hint("name one of: `file` (\"app.py:22\"), `className` and `line`, `function`"));
+        }
+    };
+    Ok(RequestedBreakpoint { place, conditions })
 }
 
 impl OperationHandler for BreakpointListParams {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tether_base::error::{Error, Result};
 use tracing::info;
 
-use super::launch_attach::{SessionPlace, attach_sessions, launch_sessions};
+use super::launch_attach::{LaunchCaller, SessionPlace, attach_sessions, launch_sessions};
 use super::started_programs::StartedSession;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::debug::join::{SessionChoice, SessionStart};
@@ -79,7 +79,9 @@ async fn open_in_host(context: &SupervisorContext, host: Arc<EmptyHost>, start: 
     let StartedSession { first, notes } = match start {
         EditorStart::Launch(fields) => {
             let params: DebugLaunchParams = read_params(&operation_params(fields))?;
-            launch_sessions(context, params, &EditorProgress, SessionPlace::In(host)).await?.1
+            launch_sessions(context, params, LaunchCaller::without_environment(&EditorProgress), SessionPlace::In(host))
+                .await?
+                .1
         }
         EditorStart::Attach(fields) => {
             let params: DebugAttachParams = read_params(&operation_params(fields))?;
@@ -103,7 +105,9 @@ async fn open_session(context: &SupervisorContext, start: SessionStart) -> Resul
         }
         SessionStart::Launch(fields) => {
             let params: DebugLaunchParams = read_params(&operation_params(fields))?;
-            launch_sessions(context, params, &EditorProgress, SessionPlace::Here).await?.1
+            launch_sessions(context, params, LaunchCaller::without_environment(&EditorProgress), SessionPlace::Here)
+                .await?
+                .1
         }
         SessionStart::Attach(fields) => {
             let params: DebugAttachParams = read_params(&operation_params(fields))?;

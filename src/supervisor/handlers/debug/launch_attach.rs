@@ -1,19 +1,20 @@
 //! Launch, attach: from parameters to a session request.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tether_base::error::{Error, Result};
 
+use super::breakpoints::request_breakpoint;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request;
 use super::started_programs::{StartedPrograms, StartedSession};
 use super::swap_or_relaunch::{SwapAttempt, swap_code};
 use crate::api::debug::results::LaunchReport;
-use crate::api::debug::values::{FileLine, Seconds};
+use crate::api::debug::values::Seconds;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
-use crate::debug::breakpoints::LinePosition;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest, display_path};
 use crate::session_host::operations::convert;
@@ -24,6 +25,7 @@ use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::hosted_sessions::{EmptyHost, HostedSession, ListedSession, SessionStart};
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
+use crate::vocabulary::RunState;
 use crate::window::Caller;
 
 /// Where a session is started.
@@ -66,27 +68,60 @@ impl OperationHandler for DebugLaunchParams {
             }
             SwapAttempt::LaunchAnew(refusal) => refusal,
         };
-        let (params, mut started, breakpoints) = launch_sessions(context, self, call, SessionPlace::New).await?;
+        let caller = LaunchCaller { progress: call, environment: call.environment };
+        let (params, mut started, breakpoints) = launch_sessions(context, self, caller, SessionPlace::New).await?;
         started.notes.extend(refusal);
         launch_report(context, started, (params.wait, params.budget), false, &breakpoints).await
     }
+}
+
+/// Who launches.
+pub(super) struct LaunchCaller<'a> {
+    /// Is told how it goes on.
+    pub progress: &'a dyn Caller,
+    /// Where its environment differs from ours.
+    pub environment: &'a BTreeMap<String, String>,
+}
+
+impl LaunchCaller<'_> {
+    /// One whose environment is not known.
+    pub fn without_environment(progress: &dyn Caller) -> LaunchCaller<'_> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        LaunchCaller { progress, environment: &NONE }
+    }
+}
+
+/// That the program runs with an environment that is not the supervisor's.
+fn environment_note(variables: &BTreeMap<String, String>) -> Option<String> {
+    const MAX_NAMES: usize = 5;
+    let mut names: Vec<&str> = variables.keys().take(MAX_NAMES).map(String::as_str).collect();
+    let more = variables.len().saturating_sub(MAX_NAMES);
+    let more = (more > 0).then(|| format!("{more} more"));
+    names.extend(more.as_deref());
+    (!names.is_empty())
+        .then(|| format!("it runs with your environment, which differs from the supervisor's: {}", names.join(", ")))
 }
 
 /// Sets the breakpoints of a launch, and starts its sessions. Returns the effective parameters, and the breakpoints' ids.
 pub(super) async fn launch_sessions(
     context: &SupervisorContext,
     params: DebugLaunchParams,
-    caller: &dyn Caller,
+    LaunchCaller { progress: caller, environment }: LaunchCaller<'_>,
     place: SessionPlace,
 ) -> Result<(DebugLaunchParams, StartedSession, Vec<u32>)> {
     let sessions = &context.sessions;
-    let (params, plan) = plan_launch(context, params, caller).await?;
+    let (params, mut plan) = plan_launch(context, params, caller).await?;
+    for request in plan.requests_mut() {
+        request.stops_at_uncaught = params.stop_on_uncaught.unwrap_or(request.stops_at_uncaught);
+        request.debug_target.caller_env.clone_from(environment);
+    }
     let mut breakpoints = LaunchBreakpoints::begin(sessions);
     let started = async {
-        set_breakpoints(params.breakpoints.as_deref().unwrap_or_default(), &mut breakpoints).await?;
+        let requested = params.breakpoints.iter().flatten().map(|it| request_breakpoint(&it.0));
+        breakpoints.set(requested.collect::<Result<_>>()?).await?;
         plan.start_sessions(context, caller, place).await
     };
-    let started = match started.await {
+    let mut started = match started.await {
         Ok(started) => started,
         Err(error) => {
             breakpoints.undo().await;
@@ -97,6 +132,7 @@ pub(super) async fn launch_sessions(
         let ids = context.list_sessions().iter().map(|it| it.id().to_owned()).collect();
         context.launch_memory.remember(&ids, started.first.id(), params.clone());
     }
+    started.notes.extend(environment_note(environment));
     Ok((params, started, breakpoints.keep()))
 }
 
@@ -110,6 +146,16 @@ enum RequestedLaunch {
 }
 
 impl RequestedLaunch {
+    /// Of its programs.
+    fn requests_mut(&mut self) -> impl Iterator<Item = &mut SessionRequest> {
+        let requests = match self {
+            RequestedLaunch::One(request) | RequestedLaunch::Test(request, _) => std::slice::from_mut(&mut **request),
+            RequestedLaunch::Several(requests) => requests.as_mut_slice(),
+            RequestedLaunch::Configured(configured) => configured.requests_mut(),
+        };
+        requests.iter_mut()
+    }
+
     /// Starts it.
     async fn start_sessions(
         self,
@@ -145,15 +191,6 @@ impl RequestedLaunch {
 /// A session of one program.
 pub(super) fn single_start(request: SessionRequest, test_runner: Option<TestRunner>) -> SessionStart {
     SessionStart { request, test_runner, awaits_programs: false }
-}
-
-async fn set_breakpoints(requested: &[String], breakpoints: &mut LaunchBreakpoints) -> Result<()> {
-    for at in requested {
-        let spot = FileLine::parse(at, None)?;
-        let at = LinePosition { line: spot.line, column: spot.column };
-        breakpoints.set(Path::new(&spot.file), at).await?;
-    }
-    Ok(())
 }
 
 /// Finds out what to launch, and stops the session that is to be restarted; starts nothing. Returns the effective
@@ -245,8 +282,10 @@ fn sessions_cwd(supervisor: &SupervisorContext, it: &DebugLaunchParams) -> Optio
 
 /// A launch as it was, with what a restart gives anew.
 fn override_launch(launch: DebugLaunchParams, anew: &DebugLaunchParams) -> DebugLaunchParams {
-    let DebugLaunchParams { breakpoints, wait, budget, args, cwd, env, stop_on_entry, .. } = anew.clone();
+    let DebugLaunchParams { breakpoints, wait, budget, args, cwd, env, stop_on_entry, stop_on_uncaught, .. } =
+        anew.clone();
     DebugLaunchParams {
+        stop_on_uncaught: stop_on_uncaught.or(launch.stop_on_uncaught),
         breakpoints,
         wait,
         budget,
@@ -373,7 +412,10 @@ async fn launch_report(
     set.retain(|it| breakpoints.contains(&it.spec.id));
     let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.file_names())).collect();
     let status = first.known_status();
-    Ok(LaunchReport { stopped, adapter: status.adapter, pid: status.pid, adapter_pid: status.adapter_pid, breakpoints })
+    let (pid, adapter_pid) = (status.pid, status.adapter_pid);
+    let executable = || Some(tether_process::program_path(pid?)?.to_string_lossy().into_owned());
+    let runtime = status.vm_name.clone().or_else(executable);
+    Ok(LaunchReport { stopped, adapter: status.adapter, pid, adapter_pid, runtime, breakpoints })
 }
 
 impl OperationHandler for DebugAttachParams {
@@ -402,6 +444,12 @@ pub(super) async fn attach_sessions(
         return Ok((configured.start_programs(context, caller, place).await?, wait, false));
     }
     let (request, generation) = attach_request(context, params).await?;
+    if matches!(place, SessionPlace::New)
+        && let Some(first) = find_attached(context, &request, adapter.as_deref())
+    {
+        let note = format!("{} is attached to it already: this is that session", first.id());
+        return Ok((StartedSession { first, notes: vec![note] }, wait, true));
+    }
     // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
     let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
     let limit = WaitLimit::start(wait.filter(|_| is_listener));
@@ -419,6 +467,21 @@ pub(super) async fn attach_sessions(
         notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
     }
     Ok((StartedSession { first, notes }, wait, true))
+}
+
+/// The session that is attached to the same, by the same adapter.
+fn find_attached(
+    context: &SupervisorContext,
+    request: &SessionRequest,
+    adapter: Option<&str>,
+) -> Option<ListedSession> {
+    let is_same = |session: &ListedSession| {
+        let status = session.known_status();
+        let is_active = matches!(status.state, RunState::Starting | RunState::Running | RunState::Stopped);
+        let target = &session.request().debug_target;
+        is_active && target.kind == request.debug_target.kind && adapter.is_none_or(|name| status.adapter == name)
+    };
+    context.list_sessions().into_iter().find(is_same)
 }
 
 /// The request for what is attached to without a configuration; with the generation of the window, where it is a part of that.

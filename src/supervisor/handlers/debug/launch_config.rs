@@ -102,6 +102,11 @@ impl ConfigOverrides {
 }
 
 impl ConfiguredLaunch {
+    /// Of its programs.
+    pub fn requests_mut(&mut self) -> &mut [SessionRequest] {
+        &mut self.requests
+    }
+
     /// The request of a configuration that is no compound, the tasks before it, and the task after it. Errors: it is a
     /// compound.
     pub fn into_single(mut self) -> Result<(SessionRequest, Vec<BuildPlan>, BuildPlan)> {
