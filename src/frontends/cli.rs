@@ -30,7 +30,7 @@ use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::chrome_trace::chrome_trace;
-use super::{dap, editor, mcp, render, repeated_call, workspace};
+use super::{dap, editor, mcp, render, repeated_call, workspace, wrap};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
@@ -116,6 +116,12 @@ enum CliCommand {
         /// Also when something is interrupted by that, such as a build
         #[arg(long)]
         now: bool,
+    },
+    /// Serve an MCP server on stdin and stdout, and build and restart it behind its client when its sources change
+    Wrap {
+        /// The server and its arguments
+        #[arg(required = true, last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
     },
     /// Start the window, build and refresh it after each save, and print what happens
     Watch,
@@ -281,6 +287,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
             block_on(supervisor_commands::shut_down_supervisor(common, &workspace, all))
         }
         Ok(CliCommand::Upgrade { now }) => block_on(supervisor_commands::upgrade_supervisor(common, &workspace, now)),
+        Ok(CliCommand::Wrap { command }) => block_on(wrap::serve_wrap(workspace, command)),
         Ok(CliCommand::Watch) => block_on(watch::watch_workspace(common, &workspace)),
         Ok(CliCommand::Logs { lines }) => supervisor_commands::print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),

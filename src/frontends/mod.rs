@@ -8,6 +8,7 @@
 //! - `render`: results as short text, for both
 //! - `doctor`: findings of the doctor, as text or JSON
 //! - `workspace`: which workspace is meant
+//! - `wrap`: an MCP proxy that restarts its server behind the client
 
 mod chrome_trace;
 pub mod cli;
@@ -20,3 +21,4 @@ mod editor;
 mod render;
 mod repeated_call;
 mod workspace;
+mod wrap;

@@ -32,3 +32,4 @@ mod unverified_windows;
 mod window_ports;
 mod window_replacement;
 mod workspace_programs;
+mod wrap;

@@ -51,9 +51,13 @@ pub(super) async fn watch_workspace(common: &GlobalArgs, workspace: &Path) -> Re
         cursor = answer.get("cursor").cloned().unwrap_or(cursor);
         let read = serde_json::from_value::<TimelineEvents>(answer);
         for event in read.map(|it| it.events).unwrap_or_default() {
-            print_result(common, &json!(event), || event_text(&event))?;
             if is_failed_build(&event) && !common.json {
+                // Its text is the last line of the output.
+                let event = TimelineEvent { text: String::new(), ..event };
+                print_result(common, &json!(event), || event_text(&event))?;
                 watch.print_build_output(common).await?;
+            } else {
+                print_result(common, &json!(event), || event_text(&event))?;
             }
         }
     }

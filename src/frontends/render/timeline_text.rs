@@ -34,10 +34,10 @@ fn event_line(event: &TimelineEvent) -> String {
 
 /// What has happened, without when.
 pub fn event_text(event: &TimelineEvent) -> String {
-    let mut line = String::new();
-    line.extend(event.session_id.iter().map(|id| format!("{id} ")));
-    line.push_str(kind_text(event));
-    line.extend(Some(&event.text).filter(|text| !text.is_empty()).map(|text| format!(" {}", escape_line(text))));
+    let text = escape_line(&event.text);
+    let words = [event.session_id.as_deref().unwrap_or_default(), kind_text(event), &text];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let mut line = words.join(" ");
     line.extend(event.place.iter().map(|place| format!(" at {}", escape_line(place))));
     line.extend(event.took_ms.map(|ms| format!(", in {}", duration_text(ms))));
     line.extend(event.by.iter().map(|by| format!(", by {}", escape_line(by))));

@@ -1,0 +1,26 @@
+//! `tether wrap -- COMMAND…`: an MCP proxy on stdio, whose server is built and restarted behind the client.
+//!
+//! ```text
+//!  client ──lines──▶ proxy ──lines──▶ server (generation 1)  ◀─ finishes its calls, then ends
+//!         ◀────────┘   │  └─────────▶ server (generation 2)  ◀─ initialize, log level and subscriptions replayed
+//!                      └─ before each request: is a tracked file newer? build, start, swap
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `proxy` | the calls in flight, the swap, the end |
+//! | `messages` | what is read of a message; messages of our own |
+//! | `wrapped_server` | the process of a server, and its streams |
+//! | `session_state` | what the client has told the server, to be told again; the lists that it has read |
+//! | `source_watch` | whether the sources are newer than the server, and the build |
+//!
+//! A message is passed on as it is, but for the ids of requests that a server sends: two servers may use the same. No call is sent
+//! twice. Does not need a supervisor.
+
+mod messages;
+mod proxy;
+mod session_state;
+mod source_watch;
+mod wrapped_server;
+
+pub use proxy::serve_wrap;

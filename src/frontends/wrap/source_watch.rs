@@ -1,0 +1,120 @@
+//! Whether the sources are newer than the running server, and the build that comes before its restart.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tether_base::error::{Error, Result};
+use tether_changes::{ChangeCriterion, ChangeTracker, DerivedRule, FileChange, FileSnapshot, TrackerOptions};
+use tether_process::{CapturedCommand, RunOutcome, clean_environment, run_command};
+
+use crate::config::trust::WorkspaceCommands;
+use crate::config::{self, BuildOutput, BuildPlan, BuildStep, ConfirmBy, Settings, StepCompletion, WindowConfig};
+use crate::supervisor::connect::SupervisorPaths;
+use crate::window::describe_change;
+
+/// Changes that were tried: their number, and those that are listed.
+type ChangedFiles = (usize, Vec<FileChange>);
+
+pub(super) struct SourceWatch {
+    tracker: ChangeTracker,
+    workspace: PathBuf,
+    build: Option<BuildPlan>,
+    /// For these no server came up.
+    tried: Option<ChangedFiles>,
+}
+
+impl SourceWatch {
+    /// Errors: the workspace cannot be watched; what it wants to build with is not trusted.
+    pub fn open(workspace: &Path) -> Result<SourceWatch> {
+        let settings = WindowConfig::watch_settings(workspace, None)?;
+        let paths = SupervisorPaths::of_workspace(workspace)?;
+        let root = workspace.join(&settings.0.root);
+        let root = root
+            .canonicalize()
+            .map_err(|cause| Error::usage(format!("cannot watch {}", root.display())).because(cause))?;
+        config::check_watch_root(workspace, &root)?;
+        let criterion = match settings.0.confirm {
+            ConfirmBy::Mtime => ChangeCriterion::Metadata,
+            ConfirmBy::Content => ChangeCriterion::Content,
+        };
+        let rule = |BuildOutput { pattern, origin }: BuildOutput| DerivedRule {
+            pattern,
+            file: workspace.join(origin.file),
+            line: origin.line,
+        };
+        let derived = settings.1.into_iter().map(rule).collect();
+        std::fs::create_dir_all(&paths.state)
+            .map_err(|cause| Error::other("cannot make the state folder").because(cause))?;
+        let options = TrackerOptions { root, cookie_dir: paths.state, criterion, derived };
+        let build = trusted_build(workspace)?;
+        Ok(SourceWatch { tracker: ChangeTracker::start(options), workspace: workspace.to_owned(), build, tried: None })
+    }
+
+    /// The files as they are now. Errors: they cannot be read.
+    pub async fn take_current(&self) -> Result<Arc<FileSnapshot>> {
+        self.tracker.take_snapshot().await
+    }
+
+    /// The running server is of these files.
+    pub async fn set_current(&mut self, files: Arc<FileSnapshot>) {
+        self.tracker.set_baseline(files).await;
+        self.tried = None;
+    }
+
+    /// The newest change since the server was started, unless no server came up for it.
+    pub async fn find_change(&self) -> Option<String> {
+        let (_, newest) = self.changed_files().await.filter(|(changed, _)| self.tried.as_ref() != Some(changed))?;
+        Some(newest)
+    }
+
+    /// For what has changed until now no server comes up: it is not tried again.
+    pub async fn mark_tried(&mut self) {
+        self.tried = self.changed_files().await.map(|(changed, _)| changed);
+    }
+
+    async fn changed_files(&self) -> Option<(ChangedFiles, String)> {
+        let report = self.tracker.compare_with_baseline().await.ok()?;
+        let newest = report.newest.as_ref().filter(|_| report.stale).map(describe_change)?;
+        Some(((report.total, report.changed), newest))
+    }
+
+    /// Runs the build, if there is one. Errors: it fails, with its last lines.
+    pub async fn build(&self) -> Result<()> {
+        let Some(build) = &self.build else { return Ok(()) };
+        for step in &build.steps {
+            self.run_step(step, build).await?;
+        }
+        Ok(())
+    }
+
+    async fn run_step(&self, step: &BuildStep, build: &BuildPlan) -> Result<()> {
+        let env = clean_environment(step.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let argv = step.argv.iter().map(Into::into).collect();
+        let command = CapturedCommand { argv, cwd: step.cwd.clone(), env, timeout: build.timeout };
+        let finished = run_command(&command, std::future::pending()).await?;
+        if finished.is_success() {
+            return Ok(());
+        }
+        let how = match finished.outcome {
+            RunOutcome::Exited(exit) => format!("it {exit}"),
+            _ => "it was not finished".to_owned(),
+        };
+        let tail = step.secrets.mask(&finished.tail);
+        let error = Error::other(format!("the build `{}` failed in {}", step.label, self.workspace.display()));
+        Err(error.because(format!("{how}; its last lines:\n{tail}")))
+    }
+}
+
+/// The `[build]` of devtools.toml; what other files describe is the build of a window. Errors: it is not trusted; it runs on.
+fn trusted_build(workspace: &Path) -> Result<Option<BuildPlan>> {
+    if Settings::load(workspace)?.build.command.is_none_or(|command| command.is_empty()) {
+        return Ok(None);
+    }
+    let config = WindowConfig::resolve(workspace, None)?.with_environment_values();
+    WorkspaceCommands::of_window(&config).require_consent()?;
+    if config.build.steps.iter().any(|step| !matches!(step.completion, StepCompletion::OnExit)) {
+        let error = Error::usage("cannot build before a restart").because("the build is a watcher, which runs on");
+        return Err(error.hint("set `[build] command` in devtools.toml to a command that ends"));
+    }
+    Ok(Some(config.build))
+}

@@ -1,0 +1,46 @@
+// An MCP server of the tests of `tether wrap`, without a library. The test edits `VERSION` and `TOOLS`.
+import { existsSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const VERSION = 1;
+const TOOLS = ["version"];
+
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+const text = (id, value) => send({ id, result: { content: [{ type: "text", text: String(value) }] } });
+let level = "none";
+let waiting;
+
+const tools = {
+  version: (id) => text(id, VERSION),
+  level: (id) => text(id, level),
+  // Answers once the file is there.
+  slow: (id, { file }) => {
+    const timer = setInterval(() => existsSync(file) && (clearInterval(timer), text(id, VERSION)), 5);
+  },
+  crash: () => {
+    console.error("it went wrong");
+    process.exit(3);
+  },
+  // The client answers a request of ours, which has the same id in each server.
+  ask: (id) => {
+    waiting = id;
+    send({ id: 1, method: "roots/list" });
+  },
+};
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params, result } = JSON.parse(line);
+  if (method === "initialize") {
+    const capabilities = { tools: {}, logging: {} };
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities, serverInfo: { name: "s", version: "1" } } });
+  } else if (method === "tools/list") {
+    send({ id, result: { tools: TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) } });
+  } else if (method === "logging/setLevel") {
+    level = params.level;
+    send({ id, result: {} });
+  } else if (method === "tools/call") {
+    tools[params.name](id, params.arguments ?? {});
+  } else if (method === undefined && id === 1) {
+    text(waiting, `${VERSION} ${result.roots[0].uri}`);
+  }
+});
