@@ -25,7 +25,7 @@ pub const PING: &str = "host/ping";
 pub const START: &str = "host/start";
 /// Starts a further program of the session: [`FurtherParams`], [`StartResult`].
 pub const START_FURTHER: &str = "host/startFurther";
-/// All programs of the session have been started: [`FinishParams`], nothing.
+/// All programs of the session have been started: no parameters, nothing.
 pub const FINISH_START: &str = "host/finishStart";
 /// Waits for a stop after a start, and reports it: [`ReportParams`], a `StopReport`.
 pub const REPORT: &str = "host/report";
@@ -118,14 +118,6 @@ pub struct FurtherParams {
     pub request: SessionRequest,
     /// What is masked in what is shown of it.
     pub secrets: SecretValues,
-}
-
-/// How the programs of a session belong together.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct FinishParams {
-    /// The end of one ends the others.
-    pub stops_together: bool,
 }
 
 /// The session, or a further program of it, has started.

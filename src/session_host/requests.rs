@@ -20,9 +20,9 @@ use super::operations::reattached::report_reattached;
 use super::operations::run_operation;
 use super::operations::stop_report::{report_start, stop_location};
 use super::protocol::{
-    BreakpointsParams, DISCONNECT, EXIT, EditorStart, FINISH_START, FactsReport, FinishParams, FurtherParams,
-    HostedRequest, JOIN, JoinParams, OPEN_SESSION, PING, REATTACH, REPORT, REPORT_REATTACHED, ReattachParams,
-    ReattachedParams, SEND_BREAKPOINTS, START, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartParams, StartResult,
+    BreakpointsParams, DISCONNECT, EXIT, EditorStart, FINISH_START, FactsReport, FurtherParams, HostedRequest, JOIN,
+    JoinParams, OPEN_SESSION, PING, REATTACH, REPORT, REPORT_REATTACHED, ReattachParams, ReattachedParams,
+    SEND_BREAKPOINTS, START, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartParams, StartResult,
 };
 use crate::debug::join::{SessionChoice, SessionStart};
 use crate::debug::{self, ManagedSession, SessionBindings, SessionRegistry};
@@ -117,7 +117,7 @@ impl HostState {
             PING => Ok(Value::Null),
             START => to_value(method, &self.start(read(method, params)?).await?),
             START_FURTHER => to_value(method, &self.start_further(read(method, params)?).await?),
-            FINISH_START => to_value(method, &self.finish_start(&read(method, params)?)?),
+            FINISH_START => to_value(method, &self.finish_start()?),
             REPORT => {
                 let managed = self.find_session()?;
                 to_value(method, &report_start(&self.context, &managed, &read(method, params)?).await?)
@@ -173,17 +173,8 @@ impl HostState {
         Ok(StartResult { note: program.note })
     }
 
-    fn finish_start(&self, params: &FinishParams) -> Result<()> {
-        let first = self.find_session()?;
-        if params.stops_together {
-            for program in first.programs() {
-                let all = first.clone();
-                self.context.sessions.run_after_end(&program, async move {
-                    all.stop(None).await;
-                });
-            }
-        }
-        first.session.set_awaits_programs(false);
+    fn finish_start(&self) -> Result<()> {
+        self.find_session()?.session.set_awaits_programs(false);
         Ok(())
     }
 

@@ -44,8 +44,6 @@ pub struct DebugPlan {
     pub before: BuildPlan,
     /// In the order of the compound; at least one.
     pub configurations: Vec<DebugConfiguration>,
-    /// When one session ends, the others are stopped.
-    pub stop_all: bool,
     /// Every npm script of the workspace: a debugger's program or a task may call any of them.
     scripts: Vec<NpmScript>,
 }
@@ -85,11 +83,10 @@ impl DebugPlan {
         let draft = |entry| ConfigurationDraft { attributes: LaunchAttributes::new(entry, variables.clone()), timeout };
         let nothing = BuildPlan::empty(timeout);
         let before = compound.as_ref().map(|it| draft(it).task("preLaunchTask")).transpose()?.unwrap_or(nothing);
-        let stop_all = compound.as_ref().is_some_and(|it| it.node.is_true("stopAll"));
         let several = compound.is_some();
         let configurations = entries.iter().map(|it| draft(it).configuration(several)).collect::<Result<_>>()?;
         let (workspace, name) = (workspace.to_owned(), name.to_owned());
-        let mut plan = DebugPlan { workspace, name, before, configurations, stop_all, scripts: Vec::new() };
+        let mut plan = DebugPlan { workspace, name, before, configurations, scripts: Vec::new() };
         plan.scripts = consented_scripts(&plan.workspace, plan.working_folders())?;
         Ok(plan)
     }

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use futures_util::future::{FutureExt, join_all};
 use tether_base::clock::now_ms;
@@ -25,9 +24,6 @@ use crate::debug::file_names::FileNames;
 use crate::timeline::Timeline;
 use crate::vocabulary::RunState;
 use crate::workspace::workspace_programs::ProgramConsent;
-
-/// How long the work after sessions may take, when all of them are ended at once.
-const AFTER_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All sessions of a workspace; clones share them.
 #[derive(Clone)]
@@ -59,8 +55,6 @@ pub(in crate::debug) struct RegistryInner {
     pub(in crate::debug) timeline: Timeline,
     /// Rises with each change of any session.
     pub(in crate::debug) changed: watch::Sender<u64>,
-    /// How many tasks after the end of sessions are left.
-    after_end_tasks: watch::Sender<usize>,
 }
 
 /// Where a registry is.
@@ -138,7 +132,6 @@ impl SessionRegistry {
             tasks,
             timeline,
             changed: watch::Sender::default(),
-            after_end_tasks: watch::Sender::default(),
         };
         (SessionRegistry(Arc::new(inner)), driver)
     }
@@ -330,20 +323,7 @@ impl SessionRegistry {
         let _ = self.0.tasks.send(task.boxed());
     }
 
-    /// Runs a task once nothing of a program of a session is left: of a session of one program, once it has ended.
-    pub fn run_after_end(&self, session: &ManagedSession, then: impl Future<Output = ()> + Send + 'static) {
-        let (session, left) = (session.clone(), self.0.after_end_tasks.clone());
-        left.send_modify(|count| *count = count.saturating_add(1));
-        let task = async move {
-            session.wait_until_program_ended().await;
-            then.await;
-            left.send_modify(|count| *count = count.saturating_sub(1));
-        };
-        // The receiver exists as long as the supervisor.
-        let _ = self.0.tasks.send(task.boxed());
-    }
-
-    /// Ends all sessions, detaching from programs that were attached to, and waits for the tasks after them.
+    /// Ends all sessions, detaching from programs that were attached to.
     pub async fn end_all(&self) {
         let programs = self.active_sessions().into_iter().flat_map(|it| it.programs());
         let launch_ids: Vec<String> = programs.map(|it| it.launch_id).collect();
@@ -352,9 +332,6 @@ impl SessionRegistry {
             .close_store("its supervisor was ended, and the program that it had launched with it", launch_ids)
             .await;
         join_all(self.active_sessions().iter().map(|it| it.stop(None))).await;
-        let mut left = self.0.after_end_tasks.subscribe();
-        // What takes longer is cut off when the supervisor exits.
-        let _ = tokio::time::timeout(AFTER_END_TIMEOUT, left.wait_for(|count| *count == 0)).await;
         wait_for_late_workers().await;
     }
 }

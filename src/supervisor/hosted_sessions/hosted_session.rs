@@ -14,9 +14,8 @@ use crate::debug::{CodeSwap, SessionRequest};
 use crate::session_host::facts::SessionFacts;
 use crate::session_host::loopback_listener::OpenedPort;
 use crate::session_host::protocol::{
-    DISCONNECT, FINISH_START, FactsReport, FinishParams, FurtherParams, JOIN, JoinParams, REATTACH, REPORT,
-    REPORT_REATTACHED, ReattachParams, ReattachedParams, ReportParams, START_FURTHER, STOP_LOCATION, SWAP_CODE,
-    StartResult,
+    DISCONNECT, FINISH_START, FactsReport, FurtherParams, JOIN, JoinParams, REATTACH, REPORT, REPORT_REATTACHED,
+    ReattachParams, ReattachedParams, ReportParams, START_FURTHER, STOP_LOCATION, SWAP_CODE, StartResult,
 };
 
 /// A session in a host that this supervisor is connected to.
@@ -96,8 +95,9 @@ impl HostedSession {
     }
 
     /// All programs have been started.
-    pub async fn finish_start(&self, stops_together: bool) -> Result<()> {
-        self.link.request(FINISH_START, &FinishParams { stops_together }).await
+    pub async fn finish_start(&self) -> Result<()> {
+        // A host of an earlier version reads an object.
+        self.link.request(FINISH_START, &json!({})).await
     }
 
     /// Attaches it to another program, or says why that cannot be. Returns whether it is attached.

@@ -4,7 +4,7 @@
 
 use super::{Row, honoured, no_effect, noted, passed};
 
-const STOPS_ALONE: &str = "the other sessions go on; `stopAll` of a compound ends them together";
+const STOPS_ALONE: &str = "the other sessions go on; the programs of a compound are one session, which a stop ends";
 const MAPS: &str = "the source maps of the workspace are read as they are; `--adapter js-debug` honours it";
 const VALUES: &str = "values are shown as the engine describes them; `--adapter js-debug` honours it";
 const RESTART: &str = "nothing is started or attached to again by itself; `--adapter js-debug` honours it";

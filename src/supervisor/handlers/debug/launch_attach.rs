@@ -178,7 +178,7 @@ impl RequestedLaunch {
                 for request in requests {
                     programs.start(request).await?;
                 }
-                programs.finish(false, Vec::new()).await?
+                programs.finish(Vec::new()).await?
             }
             RequestedLaunch::Test(request, runner) => {
                 single(context.start_session(single_start(*request, Some(runner)), place).await?)

@@ -130,7 +130,7 @@ impl ConfiguredLaunch {
         caller: &dyn Caller,
         place: SessionPlace,
     ) -> Result<StartedSession> {
-        let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
+        let DebugPlan { before, configurations, .. } = self.debugging;
         let mut programs = StartedPrograms::of(supervisor, place, configurations.len());
         let mut notes = Vec::new();
         let shared = run_tasks(supervisor, &before, caller).await?;
@@ -153,7 +153,7 @@ impl ConfiguredLaunch {
             background_users::keep_until_end(supervisor, &session, program, tasks);
             run_post_debug_task(supervisor, &session, program, debuggee.after.clone());
         }
-        programs.finish(stop_all, notes).await
+        programs.finish(notes).await
     }
 }
 

@@ -66,13 +66,12 @@ impl StartedPrograms<'_> {
         }
     }
 
-    /// All have been started: the session ends with the last of them, or with the first where they stop together. Errors: there
-    /// was none.
-    pub async fn finish(mut self, stops_together: bool, mut notes: Vec<String>) -> Result<StartedSession> {
+    /// All have been started: the session ends with the last of them. Errors: there was none.
+    pub async fn finish(mut self, mut notes: Vec<String>) -> Result<StartedSession> {
         let none = || Error::usage("there is no program to debug");
         let session = self.session.clone().ok_or_else(none)?;
         if self.count > 1 {
-            session.finish_start(stops_together).await?;
+            session.finish_start().await?;
         }
         self.session = None;
         notes.append(&mut self.notes);
