@@ -7,6 +7,7 @@ use tether_backend::launch_fields::FieldReader;
 use tether_dap::types::Fields;
 
 use super::monorepo::monorepo_root;
+use super::restart_policy::RestartPolicy;
 use super::scripts::SkipPatterns;
 use super::source_maps::MapFolders;
 
@@ -81,6 +82,8 @@ pub(crate) struct NodeAttach {
     pub is_host_named: bool,
     /// The URL of a page of a browser, with `*` for any text; none: a Node program is meant.
     pub page: Option<String>,
+    /// It is attached to again when it has ended.
+    pub restart: Option<RestartPolicy>,
     pub settings: SourceSettings,
 }
 
@@ -162,6 +165,7 @@ impl NodeAttach {
             (None, None, Some(process)) => NodeAttachPlace::Process(process),
             (None, None, None) => return Err("there is no `port`, and no `processId`".to_owned()),
         };
+        let restart = RestartPolicy::parse(reader.value("restart"))?;
         for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses"] {
             reader.value(ignored);
         }
@@ -171,7 +175,7 @@ impl NodeAttach {
         let mut settings = SourceSettings::read(&mut reader, cwd, more)?;
         settings.maps.web_root = page.is_some().then(|| web_root.canonicalize().unwrap_or(web_root));
         settings.unknown = reader.unknown();
-        Ok(NodeAttach { place, is_host_named, page, settings })
+        Ok(NodeAttach { place, is_host_named, page, restart, settings })
     }
 }
 
@@ -269,6 +273,7 @@ mod tests {
             json!({"processId": "app"}),
             json!({"processId": 0}),
             json!({"processId": 1_u64 << 32}),
+            json!({"port": 1, "restart": "yes"}),
         ] {
             assert!(attach(bad.clone()).is_err(), "{bad}");
         }

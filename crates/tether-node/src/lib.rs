@@ -9,6 +9,7 @@
 //! | `node_backend` | the backend: how a program is launched or attached to, its events and requests, how it is let go |
 //! | `launch_arguments` | the arguments of `launch` and `attach` |
 //! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
+//! | `attached_program`, `restart_policy` | attaching to it; and to what is started in its place |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_host`, `inspector_queue` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
@@ -55,6 +56,7 @@
 )]
 
 mod attach_target;
+mod attached_program;
 mod breakpoint_changes;
 mod breakpoint_code;
 mod breakpoint_table;
@@ -87,6 +89,7 @@ mod older_code;
 mod process_inspector;
 mod property_watches;
 mod release;
+mod restart_policy;
 mod resume;
 mod scripts;
 mod session;

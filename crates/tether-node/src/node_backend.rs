@@ -5,44 +5,34 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use serde::Deserialize;
 use tether_backend::request_failure::RequestFailure;
 use tether_backend::requests::answer_request;
-use tether_backend::{
-    Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, exits_after_close, serve_backend,
-};
+use tether_backend::{Answer, BackendEnd, DapBackend, LaunchedProgram, ServeContext, StartedBackend, serve_backend};
 use tether_base::error::{Error, Result};
-use tether_base::sync::run_blocking;
-use tether_cdp::list_targets;
 use tether_dap::types::{DapCapabilities, Fields, OutputEvent, ProcessEvent, ThreadsResponse};
 use tether_dap::{DapConnection, DapServer, IncomingRequest};
-use tether_process::Process;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
-use super::attach_target::{attach_error, find_target, has_navigated};
+use super::attached_program::{AttachedProgram, InspectorConnector};
 use super::connection::{self, InspectorAddress, process_name};
 use super::dap_requests::{capabilities, is_concurrent};
 use super::inspector_queue::{ConnectionEvents, IsolateEvent, IsolateEvents};
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
-use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
-use super::module_announcements::{self, announcing_script};
+use super::launch_arguments::{NodeAttach, NodeAttachPlace, NodeLaunch, SourceSettings, websocket_address};
+use super::module_announcements::announcing_script;
 use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
 use super::release::{self, Leaving};
 use super::session::NodeSession;
 use super::{engine_events, frames, resume};
 
-/// How long a browser may take to list its pages.
-const PAGES_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How often a page is connected to that navigates meanwhile.
-const PAGE_ATTEMPTS: usize = 5;
+const RESTART_BY_PROCESS: &str =
+    "`restart` is not honoured: what is started in the place of a process has another id. `port` names it\n";
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -51,26 +41,23 @@ pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture
 
 /// A Node program, or a page, that is debugged.
 pub(crate) struct NodeBackend {
-    session: Arc<NodeSession>,
-    events: IsolateEvents,
+    connector: InspectorConnector,
     queue: mpsc::Receiver<IsolateEvent>,
     /// The other processes of a launched program.
     inspectors: Option<OpenedInspectors>,
-    /// Drive the connections to the inspectors, and the lanes; evaluations.
-    tasks: SessionTasks,
     /// Processes of the program that are being connected to.
     connecting: JoinSet<()>,
     /// Requests that are answered in order.
     requests: Lane,
-    attached: Option<AttachedProgram>,
+    attachment: Option<Attachment>,
 }
 
-/// A program, or a page, that was attached to.
-struct AttachedProgram {
-    /// Its process, or its browser's, where that is known.
-    process: Option<Process>,
-    port: u16,
-    isolate: Arc<Isolate>,
+/// What a session is attached to.
+struct Attachment {
+    attach: NodeAttach,
+    program: AttachedProgram,
+    /// Attaches to the program that is started in its place.
+    again: JoinSet<Result<AttachedProgram>>,
 }
 
 /// The thread, or the frame, that a request is about.
@@ -96,36 +83,30 @@ impl DapBackend for NodeBackend {
         let mut backend = NodeBackend::new(dap, &launch.settings, binding, Some(script));
         backend.inspectors = Some(inspectors);
         let failed = |failure: RequestFailure| Error::other("cannot debug the program").because(failure.0);
-        backend.connect_opened(&first).await.map_err(failed)?;
+        let isolate = backend.connect_opened(&first).await.map_err(failed)?;
+        if first.pid != debuggee.process.pid() {
+            // The program is not of Node itself, such as `node --watch`.
+            announce_process(backend.session(), &isolate, first.pid).await;
+        }
         if let (true, Some(program)) = (launch.stop_on_entry, &launch.program) {
-            backend.session.stop_at_entry(program).await.map_err(failed)?;
+            backend.session().stop_at_entry(program).await.map_err(failed)?;
         }
         let program = LaunchedProgram { name: process_name(&first.program, first.pid), debuggee, output };
         Ok(StartedBackend { backend, program: Some(program), unknown: launch.settings.unknown })
     }
 
     async fn attach(dap: &DapServer, fields: &Fields, _: &str) -> Result<StartedBackend<NodeBackend>> {
-        let attach = NodeAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
-        let mut target = find_target(&attach).await?;
-        let (binding, port) = (random_name(), target.port);
-        let failed = |failure: RequestFailure| attach_error(&attach, port, failure.0);
+        let mut attach = NodeAttach::from_fields(fields).map_err(|cause| Self::usage_error("attach", cause))?;
+        let binding = random_name();
         let hook = Some(announcing_script(&binding));
+        let unknown = attach.settings.unknown.clone();
         let mut backend = NodeBackend::new(dap, &attach.settings, binding, hook);
-        let process = run_blocking(move || tether_process::find_listening_program("127.0.0.1", port)).await;
-        let mut connected = backend.connect(&target).await;
-        for _ in 1..PAGE_ATTEMPTS {
-            match &connected {
-                Err(failure) if has_navigated(&target, failure) => {}
-                _ => break,
-            }
-            target = find_target(&attach).await?;
-            connected = backend.connect(&target).await;
+        let program = backend.connector.attach(&attach).await?;
+        if matches!(attach.place, NodeAttachPlace::Process(_)) && attach.restart.take().is_some() {
+            backend.session().print("important", RESTART_BY_PROCESS).await;
         }
-        let isolate = connected.map_err(failed)?;
-        backend.attached = Some(AttachedProgram { process, port, isolate: Arc::clone(&isolate) });
-        module_announcements::announce_modules(&backend.session, &isolate).await;
-        connection::follow_console(&isolate).await.map_err(failed)?;
-        Ok(StartedBackend { backend, program: None, unknown: attach.settings.unknown })
+        backend.attachment = Some(Attachment { attach, program, again: JoinSet::new() });
+        Ok(StartedBackend { backend, program: None, unknown })
     }
 
     async fn advance(&mut self) {
@@ -134,29 +115,30 @@ impl DapBackend for NodeBackend {
             Some(event) = self.queue.recv() => self.route_event(event),
             Some(opened) = next_inspector(&mut self.inspectors) => self.add_process(opened),
             Some(_) = self.connecting.join_next() => {}
-            () = self.session.isolate_removed.notified() => {}
+            Some(attached) = next_attached(&mut self.attachment) => self.report_attached(attached),
+            () = self.connector.session.isolate_removed.notified() => self.attach_again(),
         }
     }
 
     async fn begin_request(&mut self, request: IncomingRequest) {
-        let session = Arc::clone(&self.session);
+        let session = Arc::clone(self.session());
         match request.command.as_str() {
-            "threads" => request.respond(&ThreadsResponse { threads: frames::list_threads(&self.session) }),
-            "pause" => self.tasks.spawn(async move {
+            "threads" => request.respond(&ThreadsResponse { threads: frames::list_threads(self.session()) }),
+            "pause" => self.connector.tasks.spawn(async move {
                 answer_request(&session, request).await;
                 resume::repeat_pauses(&session).await;
             }),
             "configurationDone" => {
                 let configuring = Arc::clone(&session);
                 let configured = self.requests.request(async move { answer_request(&configuring, request).await });
-                self.tasks.spawn(async move {
+                self.connector.tasks.spawn(async move {
                     configured.await;
                     let isolates = session.isolates();
                     join_all(isolates.iter().map(|isolate| connection::repeat_start(&session, isolate))).await;
                 });
             }
             command if is_concurrent(command) => {
-                self.tasks.spawn(async move { answer_request(&session, request).await });
+                self.connector.tasks.spawn(async move { answer_request(&session, request).await });
             }
             // Without room it is dropped, which refuses it.
             _ => drop(self.requests.add(async move { answer_in_lane(&session, request).await })),
@@ -164,29 +146,30 @@ impl DapBackend for NodeBackend {
     }
 
     /// When the process of a launched program has exited, and all its other processes have; one that was attached to, when its
-    /// connection has ended.
+    /// connection has ended, and it is not attached to again.
     fn has_ended(&self, is_running: bool) -> bool {
-        !is_running && self.session.isolates().is_empty() && self.connecting.is_empty()
+        let is_awaited = self.attachment.as_ref().is_some_and(|it| it.attach.restart.is_some());
+        !is_running && !is_awaited && self.session().isolates().is_empty() && self.connecting.is_empty()
     }
 
     async fn close(&mut self) -> BackendEnd {
-        match &self.attached {
-            Some(attached) => attached.describe_end().await,
+        match &self.attachment {
+            Some(attachment) => attachment.program.describe_end().await,
             None => BackendEnd { reason: "the program has ended".to_owned(), is_by_program: true },
         }
     }
 
     fn is_stopped(&self) -> bool {
-        self.session.isolates().iter().any(|isolate| isolate.pause().is_some())
+        self.session().isolates().iter().any(|isolate| isolate.pause().is_some())
     }
 
     async fn release(&mut self, is_launched: bool) {
         let leaving = if is_launched { Leaving::Launched } else { Leaving::Attached };
-        release::leave_processes(&self.session, leaving).await;
+        release::leave_processes(self.session(), leaving).await;
     }
 
     async fn terminate(&mut self) {
-        release::leave_processes(&self.session, Leaving::Ended).await;
+        release::leave_processes(self.session(), Leaving::Ended).await;
     }
 
     fn shown_output(&self, mut output: OutputEvent) -> Option<OutputEvent> {
@@ -197,24 +180,6 @@ impl DapBackend for NodeBackend {
     }
 }
 
-impl AttachedProgram {
-    /// Why its connection has ended.
-    async fn describe_end(&self) -> BackendEnd {
-        let connection = &self.isolate.connection;
-        let lost = connection.wait_closed().await;
-        let is_by_program =
-            connection.is_left() || self.is_page_closed().await || exits_after_close(self.process.as_ref()).await;
-        BackendEnd { reason: format!("the connection to {} was lost: {lost}", self.isolate.name), is_by_program }
-    }
-
-    /// Whether it is a page that its browser has no longer.
-    async fn is_page_closed(&self) -> bool {
-        let IsolateHost::Document { frame } = &self.isolate.host else { return false };
-        let listed = timeout(PAGES_TIMEOUT, list_targets(self.port)).await;
-        matches!(listed, Ok(Ok(pages)) if pages.iter().all(|page| page.id != *frame))
-    }
-}
-
 impl NodeBackend {
     fn new(dap: &DapServer, settings: &SourceSettings, binding: String, hook: Option<PathBuf>) -> NodeBackend {
         let (events, queue) = IsolateEvents::new();
@@ -222,33 +187,55 @@ impl NodeBackend {
         let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
         let tasks = SessionTasks::default();
         let requests = Lane::start(&tasks);
-        NodeBackend {
-            session,
-            events,
-            queue,
-            inspectors: None,
-            connecting: JoinSet::new(),
-            requests,
-            tasks,
-            attached: None,
-        }
+        let connector = InspectorConnector { session, events, tasks };
+        NodeBackend { connector, queue, inspectors: None, connecting: JoinSet::new(), requests, attachment: None }
     }
 
-    async fn connect(&self, address: &InspectorAddress) -> Answer<Arc<Isolate>> {
-        connection::connect_process(&self.session, address, &self.events, &self.tasks).await
+    fn session(&self) -> &Arc<NodeSession> {
+        &self.connector.session
     }
 
     async fn connect_opened(&self, opened: &OpenedInspector) -> Answer<Arc<Isolate>> {
-        self.connect(&opened_address(opened)?).await
+        self.connector.connect(&opened_address(opened)?).await
+    }
+
+    /// Begins to attach to the program that is started in the place of one that has ended, if the configuration says so.
+    fn attach_again(&mut self) {
+        let has_ended = self.session().isolates().is_empty();
+        let Some(attachment) = self.attachment.as_mut().filter(|it| has_ended && it.again.is_empty()) else { return };
+        let Some(policy) = attachment.attach.restart else { return };
+        let (connector, attach) = (self.connector.clone(), attachment.attach.clone());
+        let name = attachment.program.name();
+        let text = format!("{name} has ended: it is attached to again once it is started again (`restart`)\n");
+        attachment.again.spawn(async move {
+            connector.session.print("important", &text).await;
+            connector.attach_again(&attach, policy).await
+        });
+    }
+
+    fn report_attached(&mut self, attached: Result<AttachedProgram>) {
+        let Some(attachment) = &mut self.attachment else { return };
+        let text = match attached {
+            Ok(program) => {
+                attachment.program = program;
+                format!("attached again to {}\n", attachment.program.name())
+            }
+            Err(error) => {
+                attachment.attach.restart = None;
+                format!("it is not attached to again: {error}\n")
+            }
+        };
+        let session = Arc::clone(self.session());
+        self.connector.tasks.spawn(async move { session.print("important", &text).await });
     }
 
     /// Hands an event to the lane of its isolate, which hands it to `engine_events`.
     fn route_event(&self, event: IsolateEvent) {
-        let session = Arc::clone(&self.session);
+        let session = Arc::clone(self.session());
         match event {
             IsolateEvent::Sent { isolate, event } => {
                 // It has ended since.
-                let Ok(isolate) = self.session.isolate(isolate) else { return };
+                let Ok(isolate) = self.session().isolate(isolate) else { return };
                 let own = Arc::clone(&isolate);
                 let added = isolate.lane.add(async move {
                     if let Err(failure) = engine_events::handle_engine_event(&session, &own, event).await {
@@ -260,50 +247,49 @@ impl NodeBackend {
             }
             IsolateEvent::ChildStarted(child) => {
                 let connection = Arc::clone(&child.connection);
-                close_when_full(&connection, connection::add_child(&self.session, child, &self.tasks));
+                close_when_full(&connection, connection::add_child(self.session(), child, &self.connector.tasks));
             }
             IsolateEvent::Ended { isolate } => {
-                let Ok(isolate) = self.session.isolate(isolate) else { return };
+                let Ok(isolate) = self.session().isolate(isolate) else { return };
                 let id = isolate.id;
                 let ending = isolate.lane.add(async move {
                     connection::report_thread(&session, "exited", id).await;
                     session.remove_isolate(id);
                 });
                 if ending.is_err() {
-                    self.session.remove_isolate(id);
+                    self.session().remove_isolate(id);
                 }
             }
         }
     }
 
     fn add_process(&mut self, opened: OpenedInspector) {
-        let (session, events, tasks) = (Arc::clone(&self.session), self.events.clone(), self.tasks.clone());
+        let connector = self.connector.clone();
         self.connecting.spawn(async move {
             let connected = match opened_address(&opened) {
-                Ok(address) => connection::connect_process(&session, &address, &events, &tasks).await,
+                Ok(address) => connector.connect(&address).await,
                 Err(failure) => Err(failure),
             };
             match connected {
                 Ok(isolate) => {
-                    let child = ProcessEvent {
-                        name: isolate.name.clone(),
-                        system_process_id: Some(i64::from(opened.pid)),
-                        is_child: Some(true),
-                    };
-                    // Fails when the client has gone, which ends the session.
-                    let _ = session.dap.send_event(&child).await;
-                    connection::report_thread(&session, "started", isolate.id).await;
-                    // Fails when it has ended.
-                    let _ = connection::request_start(&session, &isolate).await;
-                    tasks.spawn(async move { connection::repeat_start(&session, &isolate).await });
+                    announce_process(&connector.session, &isolate, opened.pid).await;
+                    connector.start(&isolate).await;
                 }
                 Err(failure) => {
                     let name = process_name(&opened.program, opened.pid);
-                    session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
+                    connector.session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
                 }
             }
         });
     }
+}
+
+/// Tells the client that a process of the program is debugged.
+async fn announce_process(session: &NodeSession, isolate: &Isolate, pid: u32) {
+    let name = isolate.name.clone();
+    let child = ProcessEvent { name, system_process_id: Some(i64::from(pid)), is_child: Some(true) };
+    // Fails when the client has gone, which ends the session.
+    let _ = session.dap.send_event(&child).await;
 }
 
 /// Answers a request: one about a thread, or a frame, in the lane of its isolate, which is not waited for.
@@ -337,6 +323,12 @@ fn random_name() -> String {
     // On failure they stay zero, which names the function all the same.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     format!("__tether_{}", hex::encode(bytes))
+}
+
+/// The program that was attached to again.
+async fn next_attached(attachment: &mut Option<Attachment>) -> Option<Result<AttachedProgram>> {
+    // Cancelled with the session only.
+    attachment.as_mut()?.again.join_next().await?.ok()
 }
 
 async fn next_inspector(inspectors: &mut Option<OpenedInspectors>) -> Option<OpenedInspector> {

@@ -103,7 +103,7 @@ async fn send_stopped(session: &NodeSession, isolate: &Isolate, report: StopRepo
         all_threads_stopped: false,
         hit_breakpoint_ids: report.breakpoints,
         data_change: None,
-        thread_name: None,
+        thread_name: Some(isolate.name.clone()),
     };
     // Fails when the client has gone, which ends the session.
     let _ = session.dap.send_event(&stopped).await;

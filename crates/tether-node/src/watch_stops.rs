@@ -78,7 +78,7 @@ async fn handle_write(
         all_threads_stopped: false,
         hit_breakpoint_ids: stopping.iter().map(|entry| entry.id).collect(),
         data_change: Some(DataChange { name, old_value, new_value }),
-        thread_name: None,
+        thread_name: Some(isolate.name.clone()),
     };
     // Fails when the client has gone, which ends the session.
     let _ = session.dap.send_event(&stopped).await;

@@ -177,16 +177,17 @@ impl ManagedSession {
         !self.session.shared.breakpoints.current().breakpoints.is_empty()
     }
 
-    /// Whether its program, or a file with a breakpoint, has changed since it was started.
+    /// Whether its program, or a file with a breakpoint, has changed since it was started, or has loaded that file again.
     pub fn is_stale(&self) -> bool {
         let loaded_at = self.started_at.max(self.code_swapped_at.load(Ordering::Acquire));
         let files = self.session.shared.breakpoints.current().files();
         let programs: Vec<PathBuf> =
             self.programs().iter().filter_map(|it| it.request.debug_target.program()).collect();
+        let sources = &self.session.shared.sources;
         let changed = |file: &PathBuf| {
-            let modified = std::fs::metadata(file).and_then(|it| it.modified()).ok();
-            let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            modified.is_some_and(|at| at.as_millis() as u64 > loaded_at)
+            let Ok(modified) = std::fs::metadata(file).and_then(|it| it.modified()) else { return false };
+            let is_newer = modified.duration_since(UNIX_EPOCH).is_ok_and(|at| at.as_millis() as u64 > loaded_at);
+            is_newer && sources.last_loaded(file).is_none_or(|loaded| loaded < modified)
         };
         files.iter().chain(&programs).any(changed)
     }

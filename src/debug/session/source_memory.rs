@@ -141,6 +141,11 @@ impl SourceMemory {
         inner.texts.iter().any(|it| it.path == *path)
     }
 
+    /// When a program has loaded a file last, as far as that was reported.
+    pub fn last_loaded(&self, path: &Path) -> Option<SystemTime> {
+        lock(&self.0).loaded.get(&canonical_path(path)).copied()
+    }
+
     /// Reads a file again that was loaded again. If it has changed even since then, it is forgotten.
     pub async fn refresh(&self, path: PathBuf) {
         let memory = self.clone();

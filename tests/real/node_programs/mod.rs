@@ -5,6 +5,8 @@ mod busy_isolates;
 mod compiled_in_memory;
 mod conversation;
 mod program_ends;
+mod project_commands;
 mod project_layouts;
+mod restarted_programs;
 mod steps_and_values;
 mod unused_functions;

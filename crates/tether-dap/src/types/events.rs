@@ -32,7 +32,7 @@ event!(StoppedEvent, "stopped", {
     hit_breakpoint_ids: Vec<i64>,
     /// Not of the protocol; see [`DataChange`].
     data_change: Option<DataChange>,
-    /// Not of the protocol: from our adapter for Java, where a list of all threads takes many requests.
+    /// Not of the protocol, from our own adapters: a list of all threads may take many requests, and the thread may have ended.
     thread_name: Option<String>,
 });
 event!(

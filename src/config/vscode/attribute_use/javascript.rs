@@ -7,7 +7,7 @@ use super::{Row, honoured, no_effect, noted, passed};
 const STOPS_ALONE: &str = "the other sessions go on; the programs of a compound are one session, which a stop ends";
 const MAPS: &str = "the source maps of the workspace are read as they are; `--adapter js-debug` honours it";
 const VALUES: &str = "values are shown as the engine describes them; `--adapter js-debug` honours it";
-const RESTART: &str = "nothing is started or attached to again by itself; `--adapter js-debug` honours it";
+const RESTART: &str = "a program that exits is not launched again by itself; one that a watcher such as nodemon starts again is debugged. `--adapter js-debug` honours it";
 const PATHS: &str = "paths are those of this machine; `--adapter js-debug` honours it";
 const IN_JS_DEBUG: &str = "this adapter does not have it; `--adapter js-debug` honours it";
 const OWN_RUNTIME: &str = "the runtime is `runtimeExecutable`, or the `node` of PATH";
@@ -34,7 +34,8 @@ pub(super) const NODE_ADAPTER: &[Row] = &[
     noted("timeout timeouts", "tether has time limits of its own"),
     noted("trace", "this adapter writes no log").unless(&["false"]),
     noted("cascadeTerminateToConfigurations", STOPS_ALONE).unless(&["[]"]),
-    noted("restart", RESTART).unless(&["false"]),
+    honoured("restart").attach(),
+    noted("restart", RESTART).launch().unless(&["false"]),
 ];
 
 /// tether's own adapter: Node programs and extension hosts.
