@@ -2,8 +2,10 @@
 //!
 //! Plain data. Does not depend on how processes are found.
 
+use std::ffi::OsString;
 use std::path::{Component, Path};
 
+use tether_node::denied_inspector;
 use tether_process::is_runtime;
 
 use super::adapter::Adapter;
@@ -59,6 +61,13 @@ impl ProcessRuntime {
             ProcessRuntime::Runtime(row) => row.runtimes == adapter.runtimes,
             ProcessRuntime::Compiled => adapter.runtimes.is_empty(),
         }
+    }
+
+    /// Why the options of a process deny it a debugger, for readers: `words` is its command line.
+    pub fn denied_debugger(self, words: &[OsString]) -> Option<&'static str> {
+        let ProcessRuntime::Runtime(row) = self else { return None };
+        let words = words.iter().filter_map(|word| word.to_str());
+        row.runtimes.contains(&"node").then(|| denied_inspector(words, "")).flatten()
     }
 
     /// Its language, for readers.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tether_base::bounded_file;
 use tether_base::error::{Error, ErrorKind, Result};
+use tether_node::BUN_INSPECTOR;
 
 use super::adapter::Adapter;
 use super::discovery::{AdapterSearch, FoundAdapter};
@@ -41,7 +42,8 @@ pub fn select_adapters(query: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>>
             let mut types: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
             types.sort_unstable();
             types.dedup();
-            let what = format!("no adapter debugs a configuration of type {kind:?}");
+            let why = if kind == "bun" { format!(": Bun runs it, {BUN_INSPECTOR}") } else { String::new() };
+            let what = format!("no adapter debugs a configuration of type {kind:?}{why}");
             (what, list_names("types", types), rows_where(|row| debugs_type(row, kind, is_attach)))
         }
         AdapterQuery { language: Some(language), .. } => {

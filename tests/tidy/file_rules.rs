@@ -7,6 +7,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
     ("crates/tether-node/src/module_announcements.rs", "nothing tells that Node's own start has ended"),
     ("crates/tether-node/src/attached_program.rs", "nothing tells that a program has been started again"),
+    ("crates/tether-node/src/port_watch.rs", "nothing tells that somebody listens on a port"),
     ("crates/tether-base/src/file_lock.rs", "the kernel has no lock that is waited for in bounded time"),
     ("src/debug/host/reconnect.rs", "nothing tells that a program can be connected to again"),
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),

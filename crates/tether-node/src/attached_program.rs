@@ -19,6 +19,7 @@ use super::isolate_host::IsolateHost;
 use super::lane::SessionTasks;
 use super::launch_arguments::{NodeAttach, NodeAttachPlace};
 use super::module_announcements;
+use super::opened_inspector::OpenedInspector;
 use super::restart_policy::RestartPolicy;
 use super::session::NodeSession;
 
@@ -47,6 +48,28 @@ impl InspectorConnector {
     /// Connects to an inspector.
     pub(crate) async fn connect(&self, address: &InspectorAddress) -> Answer<Arc<Isolate>> {
         connection::connect_process(&self.session, address, &self.events, &self.tasks).await
+    }
+
+    /// Connects to the inspector of a process of a launched program.
+    pub(crate) async fn connect_opened(
+        &self,
+        opened: &OpenedInspector,
+        address: &InspectorAddress,
+    ) -> Answer<Arc<Isolate>> {
+        let isolate = self.connect(address).await?;
+        if opened.is_at_port {
+            // The end of its main context is the end of its program: not every runtime says that it waits for us.
+            connection::follow_console(&isolate).await?;
+        }
+        Ok(isolate)
+    }
+
+    /// The main thread of the process whose inspector is there, if it is connected.
+    pub(crate) fn find_process(&self, address: &InspectorAddress) -> Option<Arc<Isolate>> {
+        let is_there = |isolate: &Arc<Isolate>| {
+            isolate.inspector.as_ref().is_some_and(|(port, path)| *port == address.port && *path == address.path)
+        };
+        self.session.isolates().into_iter().find(is_there)
     }
 
     /// Attaches. Errors: nothing listens there that may be debugged.

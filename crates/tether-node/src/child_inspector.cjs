@@ -19,13 +19,16 @@ function announceInspector() {
     }
 }
 
-if (announcements && isMainThread && inspector.url() === undefined) {
+if (announcements && isMainThread) {
     let isOpen = false;
     try {
         // Fails when there is no debugger any more.
         fs.closeSync(fs.openSync(announcements, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK));
-        inspector.open(0, "127.0.0.1");
-        isOpen = true;
+        // `node --inspect` has opened it.
+        if (inspector.url() === undefined) {
+            inspector.open(0, "127.0.0.1");
+            isOpen = true;
+        }
         announceInspector();
         if (process.env.DEVTETHER_INSPECT_CHILDREN === "0") delete process.env.DEVTETHER_INSPECTORS;
         inspector.waitForDebugger();

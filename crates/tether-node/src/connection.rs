@@ -39,6 +39,8 @@ const START_REPEATS: [Duration; 7] = [
     Duration::from_secs(3),
     Duration::from_secs(5),
 ];
+/// The code of an error response to a command that the inspector does not have.
+const NO_SUCH_COMMAND: i64 = -32601;
 /// How many asynchronous callers the engine keeps.
 const ASYNC_CALLERS: u32 = 32;
 
@@ -84,6 +86,7 @@ pub(crate) async fn connect_process(
         id: connection.isolate,
         name: address.name.clone(),
         host: address.host.clone(),
+        inspector: Some((address.port, address.path.clone())),
         worker_thread: None,
         session: CdpSession::Own(client),
         connection: Arc::clone(&connection),
@@ -115,19 +118,28 @@ pub(crate) async fn connect_process(
 
 async fn prepare_process(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
     prepare_isolate(session, isolate).await?;
-    if !isolate.is_web() {
-        isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+    if isolate.is_web() {
+        return Ok(());
     }
-    Ok(())
+    match isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await {
+        // Of runtimes that are not Node, such as workerd.
+        Err(CdpError::ErrorResponse { code: NO_SUCH_COMMAND, .. }) => {
+            let text = format!("{}: its workers are not debugged: its inspector has no `NodeWorker`\n", isolate.name);
+            session.print("console", &text).await;
+            Ok(())
+        }
+        enabled => Ok(enabled.map(drop)?),
+    }
 }
 
 /// A worker or frame has started: it is prepared, and runs once the client has sent its breakpoints. Errors: too much
 /// waits.
 pub(crate) fn add_child(session: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
     let (name, worker_thread) = (child_name(session, &child), worker_thread(&child.title));
-    let StartedChild { isolate: id, session: inspector, connection, host, .. } = child;
+    let StartedChild { isolate: id, session: cdp, connection, host, .. } = child;
     let (lane, state) = (Lane::start(tasks), Mutex::default());
-    let isolate = Arc::new(Isolate { id, name, host, worker_thread, session: inspector, connection, lane, state });
+    let inspector = None;
+    let isolate = Arc::new(Isolate { id, name, host, inspector, worker_thread, session: cdp, connection, lane, state });
     session.add_isolate(Arc::clone(&isolate));
     let (own, added) = (Arc::clone(session), Arc::clone(&isolate));
     isolate.lane.add(async move {
@@ -199,7 +211,8 @@ async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Answer<()> 
     Ok(())
 }
 
-/// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
+/// Sends what the program prints on its console, where it was attached to and its output goes elsewhere; and the end of its
+/// contexts.
 pub(crate) async fn follow_console(isolate: &Isolate) -> Answer<()> {
     isolate.call(&EnableRuntime {}).await?;
     Ok(())

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use tether_backend::Answer;
 use tether_cdp::CdpEvent;
 use tether_cdp::debugger::{BreakpointResolved, ParsedScript, PausedEvent, ScriptPosition, SetBlackboxedRanges};
-use tether_cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
+use tether_cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown, ExecutionContextDestroyed};
 use tether_cdp::types::RemoteObject;
 use tether_dap::types::{ContinuedEvent, LoadedSourceEvent};
 
 use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointTable};
 use super::isolate::Isolate;
+use super::module_announcements::is_attached;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::{breakpoints, frames, map_loading, release, stops};
+
+/// The context of the main script of a process.
+const MAIN_CONTEXT: i64 = 1;
 
 /// Handles what the inspector of an isolate has sent.
 pub(crate) async fn handle_engine_event(session: &NodeSession, isolate: &Arc<Isolate>, event: CdpEvent) -> Answer<()> {
@@ -41,6 +45,14 @@ pub(crate) async fn handle_engine_event(session: &NodeSession, isolate: &Arc<Iso
             release::release_workers(isolate).await;
             isolate.connection.close();
         }
+        // As above, of runtimes that do not say so, such as Deno.
+        "Runtime.executionContextDestroyed" if isolate.is_main() && !isolate.is_web() => {
+            let destroyed = event.parse_as::<ExecutionContextDestroyed>("Runtime.executionContextDestroyed");
+            if destroyed.is_some_and(|context| context.execution_context_id == MAIN_CONTEXT) {
+                release::release_workers(isolate).await;
+                isolate.connection.close();
+            }
+        }
         // Another document is shown.
         "Runtime.executionContextsCleared" => breakpoints::forget_scripts(session, isolate).await,
         "Runtime.bindingCalled" => {
@@ -48,6 +60,8 @@ pub(crate) async fn handle_engine_event(session: &NodeSession, isolate: &Arc<Iso
                 handle_report(session, isolate, &called).await;
             }
         }
+        // What is launched is heard at its pipes.
+        "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" if !is_attached(session) => {}
         "Runtime.consoleAPICalled" => {
             if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
                 print_console(session, &called).await;

@@ -300,6 +300,7 @@ mod tests {
                 id: connection.isolate,
                 name: "app.js [1]".to_owned(),
                 host: IsolateHost::Node,
+                inspector: Some((port, "/".to_owned())),
                 worker_thread: None,
                 session,
                 connection: Arc::clone(&connection),

@@ -26,6 +26,8 @@ pub(crate) struct Isolate {
     /// How it is called: `app.js [123]`, `worker 1 [123]`.
     pub name: String,
     pub host: IsolateHost,
+    /// The port and the path of its own inspector; a worker has none.
+    pub inspector: Option<(u16, String)>,
     /// Of a worker of Node: its `threadId`.
     pub worker_thread: Option<u64>,
     pub session: CdpSession,

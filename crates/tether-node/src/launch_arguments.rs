@@ -1,12 +1,17 @@
 //! The arguments of `launch` and `attach`, as users of launch.json know them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tether_backend::launch_fields::FieldReader;
 use tether_dap::types::Fields;
 
+use super::inspector_options::{denied_inspector, script_port, without_inspect_options};
+use super::local_programs::{find_local_program, is_on_path};
 use super::monorepo::monorepo_root;
+use super::program_file::{entry_file, find_program};
 use super::restart_policy::RestartPolicy;
 use super::scripts::SkipPatterns;
 use super::source_maps::MapFolders;
@@ -40,6 +45,11 @@ const IGNORED_KEYS: [&str; 25] = [
     "vmTarget",
 ];
 
+/// The names of Bun.
+const BUN: [&str; 2] = ["bun", "bunx"];
+/// Why it is not debugged.
+pub const BUN_INSPECTOR: &str = "and Bun's inspector speaks the protocol of WebKit, which no adapter here speaks";
+
 /// What both requests have.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceSettings {
@@ -60,8 +70,12 @@ pub(crate) struct NodeLaunch {
     pub cwd: PathBuf,
     pub env: BTreeMap<String, Option<String>>,
     pub stop_on_entry: bool,
+    /// The file whose first line is the first that runs, where the configuration names it.
+    pub entry: Option<PathBuf>,
     /// Child processes are debugged, too.
     pub debugs_children: bool,
+    /// The port at which the program opens an inspector by itself, before anything of ours is loaded, and waits.
+    pub own_port: Option<u16>,
     pub settings: SourceSettings,
 }
 
@@ -107,36 +121,91 @@ impl SourceSettings {
 }
 
 impl NodeLaunch {
-    /// Errors: what is to be launched is missing, or an argument is of another form.
+    /// Errors: what is to be launched is missing, or cannot be debugged, or an argument is of another form.
     pub(crate) fn from_fields(fields: &Fields) -> Result<NodeLaunch, String> {
         let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
         let cwd = reader.cwd()?;
-        let runtime = reader.text("runtimeExecutable")?;
-        let program = reader.text("program")?.map(|program| cwd.join(program));
-        if program.is_none() && runtime.is_none() {
+        let (runtime, program) = (reader.text("runtimeExecutable")?, reader.text("program")?);
+        let program = program.map(|program| cwd.join(program));
+        // One that is not there is an error of its own.
+        let program = program.map(|program| find_program(&program).unwrap_or(program));
+        let (runtime_args, args, env) = (reader.list("runtimeArgs")?, reader.list("args")?, reader.env()?);
+        if program.is_none() && runtime.is_none() && runtime_args.is_empty() && args.is_empty() {
             return Err("there is no `program` and no `runtimeExecutable`".to_owned());
         }
-        let runtime = match runtime {
-            Some(runtime) if runtime.contains('/') => cwd.join(runtime),
-            other => other.unwrap_or_else(|| "node".to_owned()).into(),
-        };
-        let folder = program.as_ref().and_then(|program| program.parent()).map(PathBuf::from);
+        let workspace = reader.text("__workspaceFolder")?.map_or_else(|| cwd.clone(), PathBuf::from);
+        let runtime = find_runtime(runtime, &env, &cwd, &workspace);
+        verify_debuggable(&runtime, program.as_deref(), &runtime_args, &env)?;
+        let simple_port = reader.value("attachSimplePort").and_then(parse_port);
+        let own_port = simple_port.or_else(|| script_port(&runtime, &[runtime_args.as_slice(), &args].concat(), &cwd));
+        // At a port of its own the program is to wait for us.
+        let (runtime_args, stops_first) =
+            if simple_port.is_some() { (runtime_args, false) } else { without_inspect_options(runtime_args) };
+        let is_file = |word: &&String| !word.starts_with('-') && cwd.join(word).is_file();
+        let named = || runtime_args.iter().chain(&args).find(is_file).map(|word| cwd.join(word));
+        let entry = program.as_deref().map(entry_file).or_else(named);
+        let folder = entry.as_ref().and_then(|entry| entry.parent()).map(PathBuf::from);
         let mut settings = SourceSettings::read(&mut reader, cwd.clone(), folder.into_iter().collect())?;
-        let mut launch = NodeLaunch {
-            runtime,
-            program,
-            runtime_args: reader.list("runtimeArgs")?,
-            args: reader.list("args")?,
-            env: reader.env()?,
-            stop_on_entry: reader.flag("stopOnEntry").unwrap_or(false),
-            debugs_children: reader.flag("autoAttachChildProcesses").unwrap_or(true),
-            cwd,
-            settings: settings.clone(),
-        };
+        let stop_on_entry = reader.flag("stopOnEntry").unwrap_or(false) || stops_first;
+        let debugs_children = reader.flag("autoAttachChildProcesses").unwrap_or(true);
         settings.unknown = reader.unknown();
-        launch.settings = settings;
-        Ok(launch)
+        Ok(NodeLaunch {
+            runtime,
+            runtime_args,
+            program,
+            args,
+            cwd,
+            env,
+            stop_on_entry,
+            entry,
+            debugs_children,
+            own_port,
+            settings,
+        })
     }
+}
+
+/// What is started: a program of `PATH`, else of the project's own packages.
+fn find_runtime(
+    named: Option<String>,
+    env: &BTreeMap<String, Option<String>>,
+    cwd: &Path,
+    workspace: &Path,
+) -> PathBuf {
+    match named {
+        None => "node".into(),
+        Some(path) if path.contains('/') => cwd.join(path),
+        Some(name) => {
+            let path = env.get("PATH").map_or_else(|| std::env::var_os("PATH"), |own| own.clone().map(OsString::from));
+            let local = || find_local_program(&name, cwd, workspace);
+            let found = if is_on_path(&name, path.as_deref()) { None } else { local() };
+            found.unwrap_or_else(|| name.into())
+        }
+    }
+}
+
+/// Errors: the program will have no inspector that speaks CDP.
+fn verify_debuggable(
+    runtime: &Path,
+    program: Option<&Path>,
+    runtime_args: &[String],
+    env: &BTreeMap<String, Option<String>>,
+) -> Result<(), String> {
+    let name = runtime.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if BUN.contains(&name) && program.is_some() {
+        return Err(format!("`{name}` runs it, {BUN_INSPECTOR}"));
+    }
+    let options = env.get("NODE_OPTIONS").cloned().flatten().unwrap_or_default();
+    match denied_inspector(runtime_args.iter().map(String::as_str), &options) {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// A port that is a number, or a text; none that is 0.
+fn parse_port(value: &Value) -> Option<u16> {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    number.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
 }
 
 impl NodeAttach {
@@ -152,13 +221,8 @@ impl NodeAttach {
             ));
         }
         let address = reader.text("websocketAddress")?.map(|url| websocket_address(&url)).transpose()?;
-        let port = match reader.value("port") {
-            Some(serde_json::Value::String(text)) => text.parse().ok(),
-            Some(value) => value.as_u64().and_then(|port| u16::try_from(port).ok()),
-            None => None,
-        };
+        let port = reader.value("port").and_then(parse_port);
         let process = reader.value("processId").map(parse_process).transpose()?;
-        let port = port.filter(|port| *port > 0);
         let place = match (address, port, process) {
             (Some((port, path)), ..) => NodeAttachPlace::Port { port, path: Some(path) },
             (None, Some(port), _) => NodeAttachPlace::Port { port, path: None },
@@ -188,7 +252,7 @@ fn page_filter(reader: &mut FieldReader<'_>) -> Result<Option<String>, String> {
 }
 
 /// The id of a process: a number, or the text of one.
-fn parse_process(value: &serde_json::Value) -> Result<u32, String> {
+fn parse_process(value: &Value) -> Result<u32, String> {
     let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
     let pid = number.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
     pid.ok_or_else(|| format!("`processId` is {value}, and no process"))
@@ -198,7 +262,8 @@ fn parse_process(value: &serde_json::Value) -> Result<u32, String> {
 pub(crate) fn websocket_address(address: &str) -> Result<(u16, String), String> {
     let bad = || format!("`{address}` is not the address of an inspector on this machine");
     let parsed = url::Url::parse(address).map_err(|_| bad())?;
-    let is_local = matches!(parsed.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    // The last two: at all addresses of the machine.
+    let is_local = matches!(parsed.host_str(), Some("127.0.0.1" | "localhost" | "[::1]" | "0.0.0.0" | "[::]"));
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
     match parsed.port() {
         Some(port) if parsed.scheme() == "ws" && is_local && parsed.path().chars().all(plain) => {
@@ -210,9 +275,7 @@ pub(crate) fn websocket_address(address: &str) -> Result<(u16, String), String> 
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -239,9 +302,32 @@ mod tests {
         let runtime = |fields: Value| launch(fields).unwrap().runtime;
         assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "npm"})), Path::new("npm"));
         assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "./bin/tsx"})), Path::new("/w/./bin/tsx"));
-        for bad in [json!({}), json!({"program": 1}), json!({"program": "a", "skipFiles": ["["]})] {
+        for bad in [
+            json!({}),
+            json!({"program": 1}),
+            json!({"program": "a", "skipFiles": ["["]}),
+            json!({"program": "a.ts", "runtimeExecutable": "/opt/bun"}),
+            json!({"program": "a.js", "runtimeArgs": ["--permission"]}),
+            json!({"program": "a.js", "env": {"NODE_OPTIONS": "--permission"}}),
+        ] {
             assert!(launch(bad.clone()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_launch_without_a_program_runs_what_its_words_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("jest.js"), "").unwrap();
+        let cwd = folder.path();
+        let it = launch(json!({"cwd": cwd, "runtimeArgs": ["--inspect-brk", "jest.js", "--runInBand"]})).unwrap();
+        assert_eq!((it.runtime.as_path(), it.program), (Path::new("node"), None));
+        assert_eq!((it.entry, it.stop_on_entry), (Some(cwd.join("jest.js")), true));
+        assert_eq!(it.runtime_args, ["jest.js", "--runInBand"]);
+        let words = json!(["run", "--inspect-wait"]);
+        let deno = json!({"cwd": cwd, "runtimeExecutable": "deno", "runtimeArgs": words, "attachSimplePort": 9229});
+        let it = launch(deno).unwrap();
+        assert_eq!((it.own_port, it.runtime_args.len(), it.stop_on_entry), (Some(9229), 2, false));
+        assert_eq!(launch(json!({"cwd": cwd, "program": "jest"})).unwrap().program, Some(cwd.join("jest.js")));
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! | file | owns |
 //! |---|---|
 //! | `node_backend` | the backend: how a program is launched or attached to, its events and requests, how it is let go |
-//! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `launch_arguments`, `inspector_options` | the arguments of `launch` and `attach`; options of Node that are about its inspector |
+//! | `local_programs`, `program_file` | a runtime of the project's own packages; the file of a program without its ending |
 //! | `attach_target`, `process_inspector` | the program or page that is attached to; the inspector of a process, which is opened |
 //! | `attached_program`, `restart_policy` | attaching to it; and to what is started in its place |
 //! | `node_program` | the process of a launched program, and the inspectors that its processes open |
+//! | `opened_inspector`, `port_watch` | an inspector that such a process has opened, by itself at a port of its own |
 //! | `module_announcements` | has a program that was attached to announce its CommonJS modules |
 //! | `isolate`, `isolate_host`, `inspector_queue` | one thread of JavaScript: its scripts, its pause; where it runs; what its inspector sends |
 //! | `lane` | a queue of work for each isolate, independent of the others |
@@ -34,7 +36,7 @@
 //! | `line_placement` | where a breakpoint's code is in a script's version of its file |
 //! | `file_urls` | the URLs by which Node names the scripts of files |
 //! | `web_files` | the files of a page's scripts, and their URLs |
-//! | `monorepo` | the repository of several packages that a program is one of |
+//! | `monorepo`, `package_manifest` | the repository of several packages that a program is one of; the manifest of a package |
 //! | `map_loading`, `map_size` | reads maps from files, or through a page; how much they become |
 //! | `unread_maps`, `older_code` | the scripts whose maps were not read; whether a script is older than its source |
 //!
@@ -72,6 +74,7 @@ mod evaluation;
 mod file_urls;
 mod frames;
 mod function_ranges;
+mod inspector_options;
 mod inspector_queue;
 mod isolate;
 mod isolate_host;
@@ -79,6 +82,7 @@ mod js_tokens;
 mod lane;
 mod launch_arguments;
 mod line_placement;
+mod local_programs;
 mod map_loading;
 mod map_size;
 mod module_announcements;
@@ -86,7 +90,11 @@ mod monorepo;
 mod node_backend;
 mod node_program;
 mod older_code;
+mod opened_inspector;
+mod package_manifest;
+mod port_watch;
 mod process_inspector;
+mod program_file;
 mod property_watches;
 mod release;
 mod restart_policy;
@@ -102,5 +110,9 @@ mod variables;
 mod watch_stops;
 mod web_files;
 
+pub use inspector_options::denied_inspector;
+pub use launch_arguments::BUN_INSPECTOR;
+pub use local_programs::find_local_program;
 pub use node_backend::serve_node;
+pub use program_file::find_program;
 pub use release::wait_for_late_workers;

@@ -46,6 +46,11 @@ pub(crate) async fn announce_modules(session: &NodeSession, isolate: &Isolate) {
     }
 }
 
+/// Whether the programs of a session were attached to: those that are launched announce their modules by themselves.
+pub(crate) fn is_attached(session: &NodeSession) -> bool {
+    session.hook == Some(announcing_script(&session.binding))
+}
+
 /// Undoes it.
 pub(crate) async fn stop_announcing_modules(session: &NodeSession, isolate: &Isolate) {
     let undo = undo_function(&session.binding);

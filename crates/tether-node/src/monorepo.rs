@@ -2,19 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use tether_base::bounded_file::{self, Links};
+use super::package_manifest::read_manifest;
 
-/// The largest `package.json` that is read, in bytes.
-const MAX_MANIFEST: u64 = 1 << 20;
 /// Files that make a folder the root of several packages.
 const MARKERS: [&str; 4] = ["pnpm-workspace.yaml", "lerna.json", "rush.json", "nx.json"];
-
-/// What npm and yarn read of the root's manifest.
-#[derive(Deserialize)]
-struct Manifest {
-    workspaces: Option<serde::de::IgnoredAny>,
-}
 
 /// The nearest folder above (or itself) that is the root of several packages. Reads files.
 pub(crate) fn monorepo_root(folder: &Path) -> Option<PathBuf> {
@@ -25,9 +16,8 @@ fn is_root(folder: &Path) -> bool {
     if MARKERS.iter().any(|marker| folder.join(marker).is_file()) {
         return true;
     }
-    let manifest = bounded_file::read_file(&folder.join("package.json"), MAX_MANIFEST, Links::Follow);
-    let manifest = manifest.ok().and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-    manifest.is_some_and(|manifest| manifest.workspaces.is_some())
+    // As npm and yarn read it.
+    read_manifest(folder).is_some_and(|manifest| manifest.get("workspaces").is_some_and(|it| !it.is_null()))
 }
 
 #[cfg(test)]

@@ -18,19 +18,20 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attached_program::{AttachedProgram, InspectorConnector};
-use super::connection::{self, InspectorAddress, process_name};
+use super::connection;
 use super::dap_requests::{capabilities, is_concurrent};
 use super::inspector_queue::{ConnectionEvents, IsolateEvent, IsolateEvents};
 use super::isolate::Isolate;
-use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
-use super::launch_arguments::{NodeAttach, NodeAttachPlace, NodeLaunch, SourceSettings, websocket_address};
+use super::launch_arguments::{NodeAttach, NodeAttachPlace, NodeLaunch, SourceSettings};
 use super::module_announcements::announcing_script;
-use super::node_program::{LaunchedNode, OpenedInspector, OpenedInspectors, launch_program};
+use super::node_program::{LaunchedNode, OpenedInspectors, launch_program};
+use super::opened_inspector::OpenedInspector;
 use super::release::{self, Leaving};
 use super::session::NodeSession;
 use super::{engine_events, frames, resume};
 
+const NO_ENTRY: &str = "it does not stop at its first line: the configuration names no file that runs first\n";
 const RESTART_BY_PROCESS: &str =
     "`restart` is not honoured: what is started in the place of a process has another id. `port` names it\n";
 
@@ -88,10 +89,12 @@ impl DapBackend for NodeBackend {
             // The program is not of Node itself, such as `node --watch`.
             announce_process(backend.session(), &isolate, first.pid).await;
         }
-        if let (true, Some(program)) = (launch.stop_on_entry, &launch.program) {
-            backend.session().stop_at_entry(program).await.map_err(failed)?;
+        match &launch.entry {
+            Some(entry) if launch.stop_on_entry => backend.session().stop_at_entry(entry).await.map_err(failed)?,
+            None if launch.stop_on_entry => backend.session().print("important", NO_ENTRY).await,
+            _ => {}
         }
-        let program = LaunchedProgram { name: process_name(&first.program, first.pid), debuggee, output };
+        let program = LaunchedProgram { name: first.name(), debuggee, output };
         Ok(StartedBackend { backend, program: Some(program), unknown: launch.settings.unknown })
     }
 
@@ -196,7 +199,7 @@ impl NodeBackend {
     }
 
     async fn connect_opened(&self, opened: &OpenedInspector) -> Answer<Arc<Isolate>> {
-        self.connector.connect(&opened_address(opened)?).await
+        self.connector.connect_opened(opened, &opened.address()?).await
     }
 
     /// Begins to attach to the program that is started in the place of one that has ended, if the configuration says so.
@@ -266,8 +269,13 @@ impl NodeBackend {
     fn add_process(&mut self, opened: OpenedInspector) {
         let connector = self.connector.clone();
         self.connecting.spawn(async move {
-            let connected = match opened_address(&opened) {
-                Ok(address) => connector.connect(&address).await,
+            let address = opened.address();
+            if let Some(known) = address.as_ref().ok().and_then(|address| connector.find_process(address)) {
+                // It was found by its port, and now announces itself: it waits once more.
+                return connection::repeat_start(&connector.session, &known).await;
+            }
+            let connected = match address {
+                Ok(address) => connector.connect_opened(&opened, &address).await,
                 Err(failure) => Err(failure),
             };
             match connected {
@@ -276,7 +284,7 @@ impl NodeBackend {
                     connector.start(&isolate).await;
                 }
                 Err(failure) => {
-                    let name = process_name(&opened.program, opened.pid);
+                    let name = opened.name();
                     connector.session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
                 }
             }
@@ -301,13 +309,6 @@ async fn answer_in_lane(session: &Arc<NodeSession>, request: IncomingRequest) {
     let own = Arc::clone(session);
     // Without room it is dropped, which refuses it.
     let _ = isolate.lane.add(async move { answer_request(&own, request).await });
-}
-
-/// Where a process of the program listens: the port must be one of our user.
-fn opened_address(opened: &OpenedInspector) -> Answer<InspectorAddress> {
-    let (port, path) = websocket_address(&opened.url)?;
-    let (name, host) = (process_name(&opened.program, opened.pid), IsolateHost::Node);
-    Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: true })
 }
 
 /// A full lane ends the connection: nothing may be lost unnoticed.

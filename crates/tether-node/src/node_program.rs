@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde::Deserialize;
 use tether_backend::debuggee_process::{DebuggeeProcess, debuggee_environment};
 use tether_backend::output_reader::OutputPiece;
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
@@ -17,6 +16,9 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::launch_arguments::NodeLaunch;
+use super::opened_inspector::OpenedInspector;
+use super::port_watch::watch_port;
+use super::process_inspector::find_port_holder;
 
 /// How long a program may take until its first Node process has opened its inspector.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -45,16 +47,10 @@ pub(crate) struct LaunchedNode {
 }
 
 /// The processes of a program, as they open their inspectors.
-pub(crate) struct OpenedInspectors(Lines<BufReader<Take<pipe::Receiver>>>);
-
-/// A process that has opened its inspector.
-#[derive(Debug, Deserialize)]
-pub(crate) struct OpenedInspector {
-    pub pid: u32,
-    /// `ws://127.0.0.1:PORT/ID`
-    pub url: String,
-    /// The path of its script.
-    pub program: String,
+pub(crate) struct OpenedInspectors {
+    announced: Lines<BufReader<Take<pipe::Receiver>>>,
+    /// The one that a process opens by itself at a port that is known.
+    at_port: Option<mpsc::Receiver<OpenedInspector>>,
 }
 
 /// Starts a program, whose scripts are announced by a function of that name, and waits until its first process has opened its
@@ -66,13 +62,17 @@ pub(crate) async fn launch_program(launch: &NodeLaunch, launch_id: &str, binding
         let error = Error::new(ErrorKind::NotFound, format!("cannot debug {}", missing.display()));
         return Err(error.because("there is no such file"));
     }
+    if let Some((port, holder)) = launch.own_port.and_then(|port| Some((port, find_port_holder(port)?))) {
+        let cause = format!("its inspector is to be at port {port}, where {holder} listens");
+        return Err(Error::other(doing()).because(cause));
+    }
     let folder = tempfile::Builder::new().prefix(&format!("tether-{launch_id}-")).tempdir().doing(doing)?;
     let (pipe, script) = (folder.path().join("inspectors"), folder.path().join("child_inspector.cjs"));
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(std::io::Error::from).doing(doing)?;
     std::fs::write(&script, CHILD_INSPECTOR).doing(doing)?;
     // Open for writing, too: it does not end between two processes.
     let receiver = pipe::OpenOptions::new().read_write(true).open_receiver(&pipe).doing(doing)?;
-    let mut inspectors = OpenedInspectors(BufReader::new(receiver.take(MAX_ANNOUNCEMENTS)).lines());
+    let announced = BufReader::new(receiver.take(MAX_ANNOUNCEMENTS)).lines();
     let argv = [launch.runtime.clone().into_os_string()].into_iter();
     let argv = argv.chain(launch.runtime_args.iter().map(OsString::from));
     let argv = argv.chain(launch.program.iter().map(|program| program.clone().into_os_string()));
@@ -86,7 +86,8 @@ pub(crate) async fn launch_program(launch: &NodeLaunch, launch_id: &str, binding
     );
     // Its processes find the pipe and the script there.
     let (debuggee, output) = DebuggeeProcess::spawn(&argv, &launch.cwd, &environment, launch_id, Some(folder))?;
-    let first = wait_for_first(&debuggee, &mut inspectors, &name.to_string()).await?;
+    let mut inspectors = OpenedInspectors { announced, at_port: launch.own_port.map(watch_port) };
+    let first = wait_for_first(&debuggee, &mut inspectors, launch, &name.to_string()).await?;
     Ok(LaunchedNode { debuggee, script, output, first, inspectors })
 }
 
@@ -117,7 +118,10 @@ impl OpenedInspectors {
     /// The next process that has opened its inspector. Cancel-safe. `None`: no more can be told.
     pub(crate) async fn next(&mut self) -> Option<OpenedInspector> {
         loop {
-            let line = self.0.next_line().await.ok().flatten()?;
+            let line = tokio::select! {
+                line = self.announced.next_line() => line.ok().flatten()?,
+                Some(opened) = next_at_port(&mut self.at_port) => return Some(opened),
+            };
             // Any process of the program may write there.
             match serde_json::from_str(&line) {
                 Ok(opened) => return Some(opened),
@@ -127,9 +131,14 @@ impl OpenedInspectors {
     }
 }
 
+async fn next_at_port(at_port: &mut Option<mpsc::Receiver<OpenedInspector>>) -> Option<OpenedInspector> {
+    at_port.as_mut()?.recv().await
+}
+
 async fn wait_for_first(
     debuggee: &DebuggeeProcess,
     inspectors: &mut OpenedInspectors,
+    launch: &NodeLaunch,
     name: &str,
 ) -> Result<OpenedInspector> {
     tokio::select! {
@@ -138,9 +147,12 @@ async fn wait_for_first(
         error = debuggee.wait_for_early_exit(name) => Err(error),
         () = tokio::time::sleep(START_TIMEOUT) => {
             let within = humantime::format_duration(START_TIMEOUT);
-            Err(Error::new(ErrorKind::TimedOut, format!("{name} has not opened an inspector within {within}"))
-                .because("no Node process has started in it")
-                .hint("`runtimeExecutable` must start Node, and leave it its `NODE_OPTIONS`; the program's other arguments go into `args`"))
+            let error = Error::new(ErrorKind::TimedOut, format!("{name} has not opened an inspector within {within}"));
+            let hint = "`runtimeExecutable` must start Node, and leave it its `NODE_OPTIONS`; the program's other arguments go into `args`";
+            Err(match launch.own_port {
+                Some(port) => error.because(format!("no Node process has started in it, and nothing listens at port {port}")),
+                None => error.because("no Node process has started in it"),
+            }.hint(hint))
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The signal ends a program that does not handle it. So it is sent only to a process of our user that runs Node, and that
 //! catches it as the kernel says; through a pidfd, so that no other process gets it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,6 +16,7 @@ use tether_cdp::{Endpoint, discover_endpoint, list_targets};
 use tether_process::Process;
 
 use super::connection::{InspectorAddress, process_name};
+use super::inspector_options::denied_inspector;
 use super::isolate_host::IsolateHost;
 
 /// Where Node opens its inspector, unless it was started with another port.
@@ -123,6 +124,10 @@ fn verify_opens_inspector(pid: u32) -> std::result::Result<(), String> {
     if !tether_process::is_node_program(&program) && !has_library().map_err(unreadable)? {
         return Err(format!("it runs {}, and not Node", program.display()));
     }
+    let (words, options) = read_options(pid);
+    if let Some(denied) = denied_inspector(words.iter().map(String::as_str), &options) {
+        return Err(denied.to_owned());
+    }
     if !tether_process::catches_signal(pid, Signal::USR1).map_err(unreadable)? {
         let reason = "it does not catch SIGUSR1, by which Node opens an inspector, and which would end it: it has just been \
                       started, or with `--disable-sigusr1`";
@@ -138,15 +143,20 @@ fn is_node_library(file: &Path) -> bool {
 
 /// Where a process opens its inspector; 0: at any free port.
 fn read_inspector_port(pid: u32) -> u16 {
+    let (words, options) = read_options(pid);
+    parse_inspector_port(words, &options)
+}
+
+/// The command line of a process, and its `NODE_OPTIONS`; empty where they cannot be read.
+fn read_options(pid: u32) -> (Vec<String>, String) {
     let words = tether_process::read_arguments(pid).unwrap_or_default();
-    let options = tether_process::read_environment_value(pid, "NODE_OPTIONS").ok().flatten();
-    parse_inspector_port(&words, options.as_deref())
+    let options = tether_process::read_environment_value(pid, "NODE_OPTIONS").ok().flatten().unwrap_or_default();
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    (words.iter().map(text).collect(), text(&options))
 }
 
 /// By the command line, else by `NODE_OPTIONS`.
-fn parse_inspector_port(words: &[OsString], options: Option<&OsStr>) -> u16 {
-    let mut words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let options = options.map(|options| options.to_string_lossy().into_owned()).unwrap_or_default();
+fn parse_inspector_port(mut words: Vec<String>, options: &str) -> u16 {
     words.extend(options.split_whitespace().map(str::to_owned));
     let value = words.iter().enumerate().find_map(|(at, word)| {
         let rest = PORT_OPTIONS.iter().find_map(|option| word.strip_prefix(option))?;
@@ -157,7 +167,7 @@ fn parse_inspector_port(words: &[OsString], options: Option<&OsStr>) -> u16 {
 }
 
 /// Who listens on a port of the loopback.
-fn find_port_holder(port: u16) -> Option<String> {
+pub(crate) fn find_port_holder(port: u16) -> Option<String> {
     let owner = tether_process::find_listener_owner(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok().flatten()?;
     let holder = tether_process::list_listeners(port).unwrap_or_default().into_iter().next();
     let name = |pid: u32| tether_process::read_name(pid).unwrap_or_default();
@@ -191,16 +201,16 @@ mod tests {
 
     #[test]
     fn the_port_is_the_one_of_the_options() {
-        let check = |line: &str, options: Option<&str>, port: u16| {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(parse_inspector_port(&words, options.map(OsStr::new)), port, "{line} {options:?}");
+        let check = |line: &str, options: &str, port: u16| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(parse_inspector_port(words, options), port, "{line} {options:?}");
         };
-        check("node app.js", None, DEFAULT_PORT);
-        check("node --inspect-port=0 app.js", None, 0);
-        check("node --inspect-port 9300 app.js", None, 9300);
-        check("node --debug-port=127.0.0.1:9301 app.js", Some("--inspect-port=1"), 9301);
-        check("node app.js", Some("--no-warnings --inspect-port=9302"), 9302);
-        check("node --inspect-port=x app.js", None, DEFAULT_PORT);
+        check("node app.js", "", DEFAULT_PORT);
+        check("node --inspect-port=0 app.js", "", 0);
+        check("node --inspect-port 9300 app.js", "", 9300);
+        check("node --debug-port=127.0.0.1:9301 app.js", "--inspect-port=1", 9301);
+        check("node app.js", "--no-warnings --inspect-port=9302", 9302);
+        check("node --inspect-port=x app.js", "", DEFAULT_PORT);
     }
 
     #[test]

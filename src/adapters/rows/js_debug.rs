@@ -15,6 +15,8 @@ use crate::adapters::{
 };
 use crate::workspace::workspace_programs::JS_DEBUG;
 
+use super::node::require_program;
+
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "js-debug",
@@ -176,18 +178,15 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
         "console": "internalConsole", "outputCapture": "std", "stopOnEntry": target.stop_on_entry(),
         "skipFiles": ["<node_internals>/**"], "name": "node",
     });
-    if let Some(program) = target.program() {
-        set_field(&mut ours, "program", json!(target.require_file(&program)?));
+    let program = require_program(target)?;
+    if let Some(program) = &program {
+        set_field(&mut ours, "program", json!(program));
         set_field(&mut ours, "name", program.file_name().map(|name| name.to_string_lossy()));
-    } else if !target.fields.contains_key("runtimeExecutable") {
-        return Err(Error::usage("cannot launch Node")
-            .because("there is no `program` and no `runtimeExecutable`")
-            .hint("`tether debug launch app.js` debugs a file"));
     }
     let mut fields = merge_fields(target, [ours]);
     // These two are resolved here: they may be relative to the workspace, and have more than one form.
     fields.insert("cwd".to_owned(), json!(target.cwd()));
-    if let Some(program) = target.program() {
+    if let Some(program) = program {
         fields.insert("program".to_owned(), json!(program));
     }
     Ok(fields)

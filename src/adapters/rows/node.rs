@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tether_base::error::{Error, Result};
 use tether_dap::types::{Fields, StartRequest, set_field};
-use tether_node::serve_node;
+use tether_node::{find_program, serve_node};
 use tether_tools::is_program;
 
 use crate::adapters::{
@@ -83,15 +83,21 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     Ok(LaunchPlan::serve_in_process(ConnectMethod::InProcess { serve: serve_node }, start))
 }
 
+/// Errors: nothing is named that could run, or there is no such file.
+pub(super) fn require_program(target: &DebugTarget) -> Result<Option<PathBuf>> {
+    let is_named = |key: &str| target.fields.get(key).is_some_and(|value| !value.is_null());
+    match target.program() {
+        Some(program) => target.require_file(&find_program(&program).unwrap_or(program)).map(Some),
+        None if ["runtimeExecutable", "runtimeArgs", "args"].into_iter().any(is_named) => Ok(None),
+        None => Err(Error::usage("cannot launch Node")
+            .because("there is no `program`, no `runtimeExecutable` and no `runtimeArgs`")
+            .hint("`tether debug launch app.js` debugs a file")),
+    }
+}
+
 fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
     let mut ours = json!({"stopOnEntry": target.stop_on_entry(), "__workspaceFolder": target.cwd});
-    if let Some(program) = target.program() {
-        set_field(&mut ours, "program", json!(target.require_file(&program)?));
-    } else if !target.fields.contains_key("runtimeExecutable") {
-        return Err(Error::usage("cannot launch Node")
-            .because("there is no `program` and no `runtimeExecutable`")
-            .hint("`tether debug launch app.js` debugs a file"));
-    }
+    let program = require_program(target)?;
     if !target.fields.contains_key("runtimeExecutable") {
         set_field(&mut ours, "runtimeExecutable", json!(found.path));
     }
@@ -103,7 +109,7 @@ fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
     for (name, value) in [("cwd", json!(cwd)), ("env", env.into()), ("args", json!(target.args()?))] {
         fields.insert(name.to_owned(), value);
     }
-    if let Some(program) = target.program() {
+    if let Some(program) = program {
         fields.insert("program".to_owned(), json!(program));
     }
     Ok(fields)

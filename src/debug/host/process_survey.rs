@@ -88,6 +88,8 @@ struct Candidate {
     /// The process that has started it, and its name, if that is another program of the tree.
     through: Option<(u32, String)>,
     is_running: bool,
+    /// Why its options deny it a debugger.
+    denied: Option<&'static str>,
 }
 
 /// What a survey is of.
@@ -184,7 +186,7 @@ impl ProcessSurvey {
             return None;
         }
         if self.children != DebuggedChildren::StartedByProgram {
-            return Some(None);
+            return Some(it.denied.map(str::to_owned));
         }
         let through = it.through.as_ref().filter(|(pid, _)| snapshot.find_process(*pid).is_none());
         let through = through.map(|(_, name)| format!("it was started through `{name}`"));
@@ -313,7 +315,8 @@ fn read_candidate(facts: &ProcessFacts, program: PathBuf, workspace: &Path) -> O
     let line = || words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let command = if facts.is_fork { format!("a fork of process {}", facts.parent) } else { line() };
     let (facts, is_running) = (*facts, true);
-    let candidate = Candidate { facts, program, runtime, command, has_environment, through: None, is_running };
+    let denied = runtime.denied_debugger(&words);
+    let candidate = Candidate { facts, program, runtime, command, has_environment, through: None, is_running, denied };
     Some(ReadProcess { candidate, words })
 }
 

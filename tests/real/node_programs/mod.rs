@@ -4,6 +4,7 @@
 mod busy_isolates;
 mod compiled_in_memory;
 mod conversation;
+mod documented_launches;
 mod program_ends;
 mod project_commands;
 mod project_layouts;

@@ -40,14 +40,14 @@ pub(super) const NODE_ADAPTER: &[Row] = &[
 
 /// tether's own adapter: Node programs and extension hosts.
 pub(super) const NODE_ADAPTER_PROGRAMS: &[Row] = &[
-    honoured("args env program runtimeArgs runtimeExecutable stopOnEntry autoAttachChildProcesses").launch(),
+    honoured("args attachSimplePort env program runtimeArgs runtimeExecutable stopOnEntry autoAttachChildProcesses")
+        .launch(),
     honoured("address host port processId websocketAddress").attach(),
     no_effect("env", "the program runs already").attach(),
     no_effect("nodeVersionHint", "it tells js-debug how to start Node"),
     noted("autoAttachChildProcesses", "children of what is attached to are not debugged").attach().unless(&["false"]),
     noted("attachExistingChildren", "children of what is attached to are not debugged").unless(&["false"]),
     noted("continueOnAttach", "a program that waits for its debugger runs at once").unless(&["true"]),
-    noted("attachSimplePort", IN_JS_DEBUG).unless(&["null"]),
     noted("experimentalNetworking", IN_JS_DEBUG).unless(&["\"auto\"", "\"off\""]),
     noted("remoteHostHeader runtimeSourcemapPausePatterns", IN_JS_DEBUG),
     noted("console", "the program runs without a terminal, and its output is read; `--adapter js-debug` honours it")
