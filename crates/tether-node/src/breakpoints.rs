@@ -30,6 +30,7 @@ use super::function_ranges::{ScriptPlace, leaves_function};
 use super::isolate::Isolate;
 use super::line_placement::{NOWHERE, find_placed_line};
 use super::older_code::find_older_code;
+use super::return_places::bound_place;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::source_maps::ScriptMap;
@@ -291,7 +292,7 @@ async fn bind_in_script(session: &NodeSession, isolate: &Isolate, entry: &NodeBr
             if is_unused(isolate, script, (line_number, column_number), found).await {
                 return refuse_unused(session, isolate, entry, script, Some(result.breakpoint_id)).await;
             }
-            let original = map.original_place(at.line_number, at.column_number);
+            let original = bound_place(isolate, script, map, ((line_number, column_number), found)).await;
             let place = original.filter(|it| it.path == *file).map_or((placed, 0), |it| (it.line, it.column));
             let at = BoundAt::Script(script.id.clone());
             let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, at };
@@ -422,29 +423,33 @@ async fn retire_url(session: &NodeSession, isolate: &Isolate, entry: &NodeBreakp
 pub(crate) async fn handle_resolved(session: &NodeSession, isolate: &Isolate, resolved: &BreakpointResolved) {
     let at = &resolved.location;
     let script = session.script(isolate.id, &at.script_id);
-    let original = script.as_ref().and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
+    let found = (at.line_number, at.column_number);
+    let wanted = engine_place(&resolved.breakpoint_id);
+    let original = match script.as_ref().and_then(|script| Some((script, script.map()?))) {
+        Some((script, map)) => bound_place(isolate, script, map, (wanted.unwrap_or(found), found)).await,
+        None => None,
+    };
     let entry = session.with_breakpoints(|breakpoints| {
         breakpoints.find_bound(isolate.id, &resolved.breakpoint_id).map(|(entry, _)| entry.clone())
     });
-    if let (Some(entry), Some(script), Some(wanted)) = (entry, &script, engine_place(&resolved.breakpoint_id))
-        && is_unused(isolate, script, wanted, (at.line_number, at.column_number)).await
+    if let (Some(entry), Some(script), Some(wanted)) = (entry, &script, wanted)
+        && is_unused(isolate, script, wanted, found).await
     {
         return refuse_unused(session, isolate, &entry, script, None).await;
     }
-    let found = session.with_breakpoints(|breakpoints| {
+    let changed = session.with_breakpoints(|breakpoints| {
         let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
         let before = entry.place;
-        let own = (at.line_number, at.column_number);
         let is_in_place = script.as_ref().is_none_or(|script| entry.is_stop(&bound, script, None));
         entry.place = match bound.at {
-            BoundAt::MadeIn(_) => Some(original.map_or(own, |original| (original.line, original.column))),
-            _ if is_in_place => Some(own),
+            BoundAt::MadeIn(_) => Some(original.map_or(found, |original| (original.line, original.column))),
+            _ if is_in_place => Some(found),
             // Its code is elsewhere in that version of the file, or that is compiled.
             _ => entry.place,
         };
         Some((entry.id, before))
     });
-    if let Some((id, before)) = found {
+    if let Some((id, before)) = changed {
         report_change(session, id, before).await;
     }
 }

@@ -9,6 +9,7 @@ use tether_dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTrac
 
 use super::isolate::{Isolate, IsolatePause};
 use super::map_loading;
+use super::return_places::shown_place;
 use super::scripts::LoadedScript;
 use super::session::{ContainerKind, NodeContainer, NodeFrame, NodeSession, SourceOrigin};
 use super::source_maps::OriginalPlace;
@@ -38,7 +39,10 @@ pub(crate) fn list_threads(session: &NodeSession) -> Vec<DapThread> {
 pub(crate) async fn stack_trace(session: &NodeSession, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {
     let isolate = session.isolate(arguments.thread_id)?;
     let pause = isolate.pause().ok_or("notStopped")?;
-    let frames = all_frames(&pause);
+    let is_ours =
+        |frame: &FrameText| session.script(isolate.id, &frame.script).is_some_and(|script| session.is_hook(&script));
+    let mut frames = all_frames(&pause);
+    frames.retain(|frame| !frame.as_ref().is_ok_and(is_ours));
     let total = frames.len();
     let start = usize::try_from(arguments.start_frame.unwrap_or(0)).unwrap_or(0);
     let levels = arguments.levels.and_then(|levels| usize::try_from(levels).ok()).filter(|levels| *levels > 0);
@@ -70,7 +74,12 @@ async fn describe_frame(
     if let Some(script) = &script {
         map_loading::load_map(session, isolate, script).await;
     }
-    let original = script.as_ref().and_then(|it| it.map()?.original_place(frame.line, frame.column));
+    let returned = if frame.depth == Some(0) { pause.event.call_frames.first() } else { None };
+    let returned = returned.and_then(|top| top.return_value.as_ref());
+    let original = match &script {
+        Some(script) => shown_place(isolate, script, (frame.line, frame.column), returned).await,
+        None => None,
+    };
     let (line, column) = original.as_ref().map_or((frame.line, frame.column), |it| (it.line, it.column));
     let source = match (&script, original) {
         (Some(script), Some(original)) => Some(mapped_source(session, isolate.id, script, &original)),

@@ -29,7 +29,7 @@ pub(crate) fn leaves_function(text: &str, wanted: ScriptPlace, found: ScriptPlac
 }
 
 /// Where a place is in the text. `None`: it has no such line.
-fn byte_offset(text: &str, (line, column): ScriptPlace) -> Option<usize> {
+pub(crate) fn byte_offset(text: &str, (line, column): ScriptPlace) -> Option<usize> {
     let mut start = 0_usize;
     let mut lines = text.split_inclusive('\n');
     for _ in 0..line {
@@ -43,6 +43,14 @@ fn byte_offset(text: &str, (line, column): ScriptPlace) -> Option<usize> {
         units = units.saturating_add(i64::try_from(c.len_utf16()).unwrap_or(1));
     }
     (start <= text.len()).then_some(start)
+}
+
+/// The place at an offset of the text. `None`: it is behind the text, or inside of a character.
+pub(crate) fn script_place(text: &str, offset: usize) -> Option<ScriptPlace> {
+    let before = text.get(..offset)?;
+    let line = before.matches('\n').count();
+    let column = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
+    Some((i64::try_from(line).ok()?, i64::try_from(column).ok()?))
 }
 
 /// The bodies of all functions, with their braces. `None`: the braces do not match.

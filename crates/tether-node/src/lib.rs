@@ -33,6 +33,7 @@
 //! | `property_watches`, `watch_stops` | how it is watched; the stops at writes |
 //! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
+//! | `return_places` | where the engine pauses at a `return` |
 //! | `line_placement` | where a breakpoint's code is in a script's version of its file |
 //! | `file_urls` | the URLs by which Node names the scripts of files |
 //! | `web_files` | the files of a page's scripts, and their URLs |
@@ -99,6 +100,7 @@ mod property_watches;
 mod release;
 mod restart_policy;
 mod resume;
+mod return_places;
 mod scripts;
 mod session;
 mod slowed_functions;
