@@ -39,6 +39,8 @@ pub struct LaunchPlan {
     pub exit_reporter: Option<ExitReporter>,
     /// The program's children are not debugged, and report themselves.
     pub child_reporter: Option<ChildReporter>,
+    /// What the caller should know of how the program is run.
+    pub note: Option<String>,
 }
 
 impl LaunchPlan {
@@ -59,6 +61,7 @@ impl LaunchPlan {
             children: None,
             exit_reporter: None,
             child_reporter: None,
+            note: None,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::adapters::{
 use crate::workspace::workspace_programs::JS_DEBUG;
 
 use super::node::require_program;
+use super::typescript_runner::find_typescript_runner;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
@@ -96,7 +97,8 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let mut server = ProcessPlan::new(argv, &target.cwd);
     // It keeps sockets there, and leaves them when it is killed.
     server.env.insert("TMPDIR".to_owned(), Some("{scratch}".to_owned()));
-    Ok(LaunchPlan { exit_reporter, ..LaunchPlan::start_adapter(server, connect, start) })
+    let note = find_typescript_runner(target).map(|runner| runner.note);
+    Ok(LaunchPlan { exit_reporter, note, ..LaunchPlan::start_adapter(server, connect, start) })
 }
 
 fn start_request(target: &DebugTarget) -> Result<StartRequest> {
@@ -182,6 +184,9 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
     if let Some(program) = &program {
         set_field(&mut ours, "program", json!(program));
         set_field(&mut ours, "name", program.file_name().map(|name| name.to_string_lossy()));
+    }
+    if let Some(runner) = find_typescript_runner(target).and_then(|runner| runner.program) {
+        set_field(&mut ours, "runtimeExecutable", json!(runner));
     }
     let mut fields = merge_fields(target, [ours]);
     // These two are resolved here: they may be relative to the workspace, and have more than one form.

@@ -1,7 +1,7 @@
 //! The table of debug adapters: one row and one file for each.
 //!
-//! `native` and `python` are shared by rows: what the adapters for C, C++ and Rust have in common, and which Python
-//! runs a program. To add an adapter, add a file with its row and a line here. Does not depend on sessions.
+//! `native`, `python` and `typescript_runner` are shared by rows: what the adapters for C, C++ and Rust have in common, which
+//! Python runs a program, and what runs a TypeScript file. To add an adapter, add a file with its row and a line here. Does not depend on sessions.
 
 mod codelldb;
 mod debugpy;
@@ -17,6 +17,7 @@ mod python;
 mod rdbg;
 #[cfg(test)]
 mod tests;
+mod typescript_runner;
 
 use super::adapter::Adapter;
 

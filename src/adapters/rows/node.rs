@@ -15,6 +15,8 @@ use crate::adapters::{
     LaunchPlan, Quirks,
 };
 
+use super::typescript_runner::{TypescriptRunner, find_typescript_runner};
+
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "node",
@@ -47,6 +49,7 @@ fn find_node(search: &AdapterSearch) -> Result<FoundAdapter> {
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let runner = find_typescript_runner(target);
     let workspace = json!({"cwd": target.cwd(), "__workspaceFolder": target.cwd});
     let start = match &target.kind {
         DebugTargetKind::Listener(address) => {
@@ -77,10 +80,11 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         }
         DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
         DebugTargetKind::Program(_) | DebugTargetKind::Configuration => {
-            StartRequest::Launch(launch_fields(found, target)?)
+            StartRequest::Launch(launch_fields(found, target, runner.as_ref())?)
         }
     };
-    Ok(LaunchPlan::serve_in_process(ConnectMethod::InProcess { serve: serve_node }, start))
+    let plan = LaunchPlan::serve_in_process(ConnectMethod::InProcess { serve: serve_node }, start);
+    Ok(LaunchPlan { note: runner.map(|runner| runner.note), ..plan })
 }
 
 /// Errors: nothing is named that could run, or there is no such file.
@@ -95,11 +99,12 @@ pub(super) fn require_program(target: &DebugTarget) -> Result<Option<PathBuf>> {
     }
 }
 
-fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
+fn launch_fields(found: &FoundAdapter, target: &DebugTarget, runner: Option<&TypescriptRunner>) -> Result<Fields> {
     let mut ours = json!({"stopOnEntry": target.stop_on_entry(), "__workspaceFolder": target.cwd});
     let program = require_program(target)?;
     if !target.fields.contains_key("runtimeExecutable") {
-        set_field(&mut ours, "runtimeExecutable", json!(found.path));
+        let runtime = runner.and_then(|runner| runner.program.as_ref()).unwrap_or(&found.path);
+        set_field(&mut ours, "runtimeExecutable", json!(runtime));
     }
     let mut fields = target.with_configuration(ours);
     // These are resolved here: they may be relative to the workspace.

@@ -103,6 +103,8 @@ impl SessionRegistry {
         let folder =
             || if found.path.is_dir() { Some(found.path.clone()) } else { found.path.parent().map(Path::to_owned) };
         let tool_folder = found.interpreter.as_ref().and_then(|_| folder());
+        let notes: Vec<String> = [found.note, plan.note.clone()].into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let (joins, awaits_programs) = (None, false);
         Ok(PreparedSession {
             id,
@@ -112,7 +114,7 @@ impl SessionRegistry {
             launch_id,
             breakpoints,
             event_log,
-            note: found.note,
+            note,
             tool_folder,
             joins,
             awaits_programs,

@@ -10,4 +10,5 @@ mod project_commands;
 mod project_layouts;
 mod restarted_programs;
 mod steps_and_values;
+mod typescript_runners;
 mod unused_functions;
