@@ -7,13 +7,30 @@ function announceMaps(require, report) {
     const vm = require("node:vm");
     const fs = require("node:fs");
 
+    // Modules are named over links.
+    const keepsLinks = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].some((words) => words.includes("--preserve-symlinks"));
+    const realFile = (file) => {
+        try {
+            return keepsLinks ? fs.realpathSync(file) : file;
+        } catch {
+            return file;
+        }
+    };
+
+    // Whether a module is the user's own, or of a package that is debugged.
+    function isOwn(file) {
+        const real = realFile(file);
+        if (!real.includes("/node_modules/")) return true;
+        return (globalThis[Symbol.for(`${report}.packages`)] ?? []).some((folder) => real.startsWith(folder));
+    }
+
     const loaded = new Set();
     function announceMap(file, text) {
         const at = text.lastIndexOf("\n//# sourceMappingURL=");
         if (typeof globalThis[report] !== "function") return;
         const isLoadedAgain = loaded.has(file);
         loaded.add(file);
-        if (at < 0 && !isLoadedAgain) return;
+        if (at < 0 && !isLoadedAgain && realFile(file) === file) return;
         const [map] = at < 0 ? [""] : text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
         globalThis[report](JSON.stringify({ script: { file, map } }));
         debugger;
@@ -31,7 +48,7 @@ function announceMaps(require, report) {
         enumerable: true,
         get() {
             const file = this.filename;
-            if (typeof file !== "string" || file.includes("/node_modules/")) return compile;
+            if (typeof file !== "string" || !isOwn(file)) return compile;
             // A compiler in memory: only what it returns has the map.
             if (Module._extensions[".js"] !== standard || !/\.c?js$/.test(file)) return compileAnnounced;
             let text = "";
@@ -54,7 +71,7 @@ function announceMaps(require, report) {
     const { compileFunction } = vm;
     const announcing = function (text, parameters, options) {
         const file = options?.filename;
-        if (typeof text === "string" && typeof file === "string" && file.startsWith("/") && !file.includes("/node_modules/")) {
+        if (typeof text === "string" && typeof file === "string" && file.startsWith("/") && isOwn(file)) {
             announceMap(file, text);
         }
         return compileFunction.apply(this, arguments);

@@ -1,6 +1,8 @@
 //! What a client changes of the breakpoints: those that are wanted again stay, also where their code has moved; the others are
 //! removed and bound in every isolate.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +15,11 @@ use tokio::time::timeout;
 
 use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint};
 use super::breakpoints::{bind, remove_bound, report_change};
+use super::dependency_packages::announce_packages;
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
+use super::map_loading::load_package_maps;
+use super::package_manifest::package_folder;
 use super::session::NodeSession;
 
 /// How long all of them are waited for where one has bound them already.
@@ -116,6 +121,16 @@ async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &Bre
     // First, since the engine has one breakpoint at each place.
     for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
         remove_bound(isolate, bound).await;
+    }
+    let packages: BTreeSet<PathBuf> = session.with_breakpoints(|breakpoints| {
+        let added = change.added.iter().filter_map(|id| breakpoints.entries.get(id)?.file().and_then(package_folder));
+        added.collect()
+    });
+    if !packages.is_empty() {
+        announce_packages(session, isolate).await;
+    }
+    for package in packages {
+        load_package_maps(session, isolate, &package).await;
     }
     for id in change.moved.iter().chain(&change.added) {
         bind(session, isolate, *id).await;

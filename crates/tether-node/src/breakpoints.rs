@@ -158,7 +158,8 @@ pub(crate) async fn bind_version_ahead(session: &NodeSession, isolate: &Isolate,
     let placed = place_entries(&entries, &String::from_utf8_lossy(&text));
     for (entry, line) in placed {
         let is_bound = |bound: &BoundBreakpoint| bound.isolate == isolate.id && bound.at == BoundAt::Url { line };
-        if !entry.bound.iter().any(is_bound) {
+        // By the URL of the file itself, and not by that of a link to it.
+        if entry.file() != Some(path) || !entry.bound.iter().any(is_bound) {
             let column = entry.wanted.place.column().unwrap_or(0);
             bind_by_url(session, isolate, entry, [path, path], (line, column)).await;
         }
@@ -169,8 +170,8 @@ pub(crate) async fn bind_version_ahead(session: &NodeSession, isolate: &Isolate,
 fn place_entries<'a>(entries: &'a [NodeBreakpoint], text: &str) -> Vec<(&'a NodeBreakpoint, i64)> {
     let source = SourceLines::of(text);
     let place = |entry: &'a NodeBreakpoint| match &entry.wanted.place {
-        NodeBreakpointPlace::Line { line, anchor: Some(anchor), .. } => {
-            Some((entry, find_placed_line(anchor, &source, *line)))
+        NodeBreakpointPlace::Line { line, anchor, .. } => {
+            Some((entry, anchor.as_ref().map_or(*line, |anchor| find_placed_line(anchor, &source, *line))))
         }
         _ => None,
     };

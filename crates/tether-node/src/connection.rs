@@ -19,6 +19,7 @@ use tether_dap::types::ThreadEvent;
 use tether_process::foreign_listener;
 
 use super::breakpoints;
+use super::dependency_packages::announce_packages;
 use super::inspector_queue::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
@@ -201,6 +202,7 @@ async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Answer<()>
         breakpoints::bind_all(session, isolate),
     );
     debugger.and(depth).and(exceptions).and(before_script).and(binding)?;
+    announce_packages(session, isolate).await;
     internals.and(host)
 }
 

@@ -14,11 +14,10 @@ use super::monorepo::monorepo_root;
 use super::program_file::{entry_file, find_program};
 use super::restart_policy::RestartPolicy;
 use super::scripts::SkipPatterns;
-use super::source_maps::MapFolders;
+use super::source_maps::{MapFolders, normalize_path};
 
 /// Arguments of VS Code's debugger that change nothing here.
-const IGNORED_KEYS: [&str; 25] = [
-    "outFiles",
+const IGNORED_KEYS: [&str; 24] = [
     "sourceMaps",
     "resolveSourceMapLocations",
     "sourceMapPathOverrides",
@@ -107,7 +106,9 @@ impl SourceSettings {
         // The editor's workspace, which only we know of.
         let workspace = reader.text("__workspaceFolder")?.map(PathBuf::from);
         let monorepo = monorepo_root(&cwd.canonicalize().unwrap_or_else(|_| cwd.clone()));
-        let named = more.into_iter().chain(workspace).chain([cwd.clone()]).chain(monorepo);
+        let outputs = reader.value("outFiles").is_some().then(|| reader.list("outFiles")).transpose()?;
+        let outputs = outputs.iter().flatten().filter_map(|pattern| pattern_folder(pattern, &cwd));
+        let named = more.into_iter().chain(workspace).chain([cwd.clone()]).chain(monorepo).chain(outputs);
         let mut roots = Vec::new();
         for root in named {
             // Scripts are named without links.
@@ -116,7 +117,11 @@ impl SourceSettings {
         }
         roots.retain(|root| root.parent().is_some());
         let skip = SkipPatterns::parse(patterns.as_deref())?;
-        Ok(SourceSettings { maps: MapFolders { roots, cwd, web_root: None }, skip, unknown: Vec::new() })
+        Ok(SourceSettings {
+            maps: MapFolders { roots, cwd, web_root: None, keeps_links: false },
+            skip,
+            unknown: Vec::new(),
+        })
     }
 }
 
@@ -146,6 +151,8 @@ impl NodeLaunch {
         let entry = program.as_deref().map(entry_file).or_else(named);
         let folder = entry.as_ref().and_then(|entry| entry.parent()).map(PathBuf::from);
         let mut settings = SourceSettings::read(&mut reader, cwd.clone(), folder.into_iter().collect())?;
+        let mut options = runtime_args.iter().chain(env.get("NODE_OPTIONS").and_then(Option::as_ref));
+        settings.maps.keeps_links = options.any(|words| words.contains("--preserve-symlinks"));
         let stop_on_entry = reader.flag("stopOnEntry").unwrap_or(false) || stops_first;
         let debugs_children = reader.flag("autoAttachChildProcesses").unwrap_or(true);
         settings.unknown = reader.unknown();
@@ -163,6 +170,17 @@ impl NodeLaunch {
             settings,
         })
     }
+}
+
+/// The folder below which all files of a pattern are. `None`: it takes files out.
+fn pattern_folder(pattern: &str, cwd: &Path) -> Option<PathBuf> {
+    if pattern.starts_with('!') {
+        return None;
+    }
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{']);
+    let plain: Vec<&str> = pattern.split('/').take_while(is_plain).collect();
+    let folder = normalize_path(&cwd.join(plain.join("/")));
+    Some(if plain.len() < pattern.split('/').count() { folder } else { folder.parent()?.to_owned() })
 }
 
 /// What is started: a program of `PATH`, else of the project's own packages.
@@ -298,7 +316,13 @@ mod tests {
         assert_eq!(it.runtime_args, ["--enable-source-maps", "--no-warnings"]);
         assert!(it.stop_on_entry && it.debugs_children && it.settings.skip.skips_internals());
         assert_eq!(it.settings.unknown, ["surprise"]);
-        assert!(it.settings.maps.covers(Path::new("/w/out/a.js")));
+        assert!(it.settings.maps.covers(Path::new("/w/out/a.js")) && !it.settings.maps.keeps_links);
+        let outputs = json!(["${x}/*.js", "../dist/**/*.js", "!/other/**", "/built/app.js"]);
+        let fields =
+            json!({"program": "a.js", "cwd": "/w/src", "outFiles": outputs, "runtimeArgs": ["--preserve-symlinks"]});
+        let maps = launch(fields).unwrap().settings.maps;
+        let covers = |file: &str| maps.covers(Path::new(file));
+        assert!(covers("/w/dist/deep/a.js") && covers("/built/b.js") && !covers("/other/a.js") && maps.keeps_links);
         let runtime = |fields: Value| launch(fields).unwrap().runtime;
         assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "npm"})), Path::new("npm"));
         assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "./bin/tsx"})), Path::new("/w/./bin/tsx"));

@@ -35,6 +35,7 @@
 //! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
 //! | `return_places` | where the engine pauses at a `return` |
 //! | `line_placement` | where a breakpoint's code is in a script's version of its file |
+//! | `dependency_packages` | packages in `node_modules` that are debugged |
 //! | `file_urls` | the URLs by which Node names the scripts of files |
 //! | `web_files` | the files of a page's scripts, and their URLs |
 //! | `monorepo`, `package_manifest` | the repository of several packages that a program is one of; the manifest of a package |
@@ -70,6 +71,7 @@ mod connection;
 mod dap_requests;
 mod data_breakpoint_table;
 mod data_breakpoints;
+mod dependency_packages;
 mod engine_events;
 mod evaluation;
 mod file_urls;

@@ -2,7 +2,7 @@
 //!
 //! A page's map is loaded by the page itself, and only from the script's own origin.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +30,30 @@ const PIECE: usize = 1 << 20;
 
 /// Reads the map of a script, if it has one, and binds its breakpoints.
 pub(crate) async fn load_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) {
-    if !script.needs_map() {
-        return;
+    if script.needs_map() && is_to_be_read(session, isolate, script).await {
+        let map = find_map(session, isolate, script).await;
+        script.keep_map(map);
+        breakpoints::bind_mapped(session, isolate, script).await;
     }
-    let map = find_map(session, isolate, script).await;
-    script.keep_map(map);
-    breakpoints::bind_mapped(session, isolate, script).await;
+}
+
+/// Reads the maps of the scripts of a package that is debugged from now on, and binds their breakpoints.
+pub(crate) async fn load_package_maps(session: &NodeSession, isolate: &Isolate, package: &Path) {
+    let is_of_it = |script: &LoadedScript| script.path.as_ref().is_some_and(|path| path.starts_with(package));
+    for script in isolate.with_state(|state| state.scripts.select(is_of_it)) {
+        load_map(session, isolate, &script).await;
+    }
+}
+
+/// Whether the map of a script is the user's own; one that is not may be later.
+async fn is_to_be_read(session: &NodeSession, isolate: &Isolate, script: &LoadedScript) -> bool {
+    let Some(path) = script.path.as_ref().filter(|path| !session.reads_map(path)) else { return true };
+    if isolate.is_web() && Url::parse(&script.url).is_ok_and(|url| session.maps.covers_url(&url)) {
+        return true;
+    }
+    let cause = session.maps.exclusion(path).to_owned();
+    report_unread_map(session, UnreadMap { script: path.display().to_string(), cause, is_foreign: true }).await;
+    false
 }
 
 async fn find_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedScript>) -> Option<Arc<ScriptMap>> {
@@ -46,12 +64,7 @@ async fn find_map(session: &NodeSession, isolate: &Isolate, script: &Arc<LoadedS
         let read = report_unread(session, &script.url, loaded).await.flatten();
         return read.map(|map| count_map(isolate, map));
     }
-    let path = script.path.clone()?;
-    if !session.maps.covers(&path) {
-        let cause = session.maps.exclusion(&path).to_owned();
-        report_unread_map(session, UnreadMap { script: path.display().to_string(), cause, is_foreign: true }).await;
-        return None;
-    }
+    let path = script.path.clone().filter(|path| session.reads_map(path))?;
     let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
     match prepared {
         Some(map) => Some(map),
@@ -122,16 +135,18 @@ async fn load_web_map(
     tokio::task::spawn_blocking(decode).await.unwrap_or_else(|cause| Err(cause.to_string()))
 }
 
-/// A script is about to be compiled; the isolate waits for us. Without an address of a map, one that is loaded again.
-pub(crate) async fn prepare_script(session: &NodeSession, isolate: &Isolate, file: PathBuf, address: String) {
-    if !session.maps.covers(&file) {
+/// A script is about to be compiled; the isolate waits for us. Without an address of a map, one that is loaded again, or is named
+/// over a link.
+pub(crate) async fn prepare_script(session: &NodeSession, isolate: &Isolate, named: PathBuf, address: String) {
+    let file = session.maps.real_file(named.clone());
+    if !session.reads_map(&file) {
         return;
     }
     if address.is_empty() {
-        return breakpoints::bind_version_ahead(session, isolate, &file).await;
+        return breakpoints::bind_version_ahead(session, isolate, &named).await;
     }
     if let Some(map) = read_map(session, isolate, file.clone(), address).await {
-        breakpoints::bind_ahead(session, isolate, &file, &map).await;
+        breakpoints::bind_ahead(session, isolate, &named, &map).await;
         isolate.with_state(|state| state.prepared_maps.insert(file, map));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tether_cdp::debugger::EvaluateInGlobalScope;
 use tokio::time::{sleep, timeout};
 
+use super::dependency_packages::packages_key;
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
 use super::session::NodeSession;
@@ -53,8 +54,10 @@ pub(crate) fn is_attached(session: &NodeSession) -> bool {
 
 /// Undoes it.
 pub(crate) async fn stop_announcing_modules(session: &NodeSession, isolate: &Isolate) {
-    let undo = undo_function(&session.binding);
-    let expression = format!("{{for (const undo of globalThis[{undo}] ?? []) undo(); delete globalThis[{undo}];}}");
+    let (undo, packages) = (undo_function(&session.binding), packages_key(&session.binding));
+    let expression = format!(
+        "{{for (const undo of globalThis[{undo}] ?? []) undo(); delete globalThis[{undo}]; delete globalThis[{packages}];}}"
+    );
     if let Err(cause) = evaluate_with_require(isolate, expression).await {
         tracing::debug!("modules are still announced: {cause}");
     }

@@ -13,6 +13,7 @@ use tether_base::line_anchor::SourceLines;
 
 use super::file_urls::file_path;
 use super::map_size::{MAX_MAP_ENTRIES, MAX_SOURCES, count_entries};
+use super::package_manifest::package_folder;
 
 /// The largest map that is read, in bytes.
 pub(crate) const MAX_MAP: u64 = 64 << 20;
@@ -45,12 +46,19 @@ pub(crate) struct MapFolders {
     pub cwd: PathBuf,
     /// What the server of a page serves; none: the program is no page.
     pub web_root: Option<PathBuf>,
+    /// Scripts are named over links (`--preserve-symlinks`).
+    pub keeps_links: bool,
 }
 
 impl MapFolders {
     /// Whether the map of a script is read: it is the user's own.
     pub(crate) fn covers(&self, script: &Path) -> bool {
         !is_dependency(script) && self.roots.iter().any(|root| script.starts_with(root))
+    }
+
+    /// The file of a script without links.
+    pub(crate) fn real_file(&self, file: PathBuf) -> PathBuf {
+        if self.keeps_links { file.canonicalize().unwrap_or(file) } else { file }
     }
 
     /// Why the map of a script that is not covered is not read.
@@ -65,7 +73,9 @@ impl MapFolders {
             return Ok(self.local_map(decode_inline_map(address, most)?, script));
         }
         let file = map_file(script, address).ok_or_else(|| format!("{address} is not a local file"))?;
-        if !self.covers(&file) {
+        let is_of_package = package_folder(script).is_some_and(|package| file.starts_with(package));
+        // A build may have its maps beside the folder of the program: by their ending they are nothing else.
+        if !self.covers(&file) && !is_of_package && file.extension().is_none_or(|ending| ending != "map") {
             return Err(format!("{} is outside of the program's folders", file.display()));
         }
         let in_file = |cause: String| format!("{}: {cause}", file.display());
@@ -140,7 +150,7 @@ pub(crate) fn decode_map(text: &[u8], most: usize) -> Result<DecodedScriptMap, S
 }
 
 /// Without `.` and `..`, as text: the path need not exist.
-pub(super) fn normalize_path(path: &Path) -> PathBuf {
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -207,7 +217,7 @@ mod tests {
     use super::*;
 
     fn folders() -> MapFolders {
-        MapFolders { roots: vec!["/w".into()], cwd: "/w".into(), web_root: None }
+        MapFolders { roots: vec!["/w".into()], cwd: "/w".into(), web_root: None, keeps_links: false }
     }
 
     #[test]
@@ -224,8 +234,9 @@ mod tests {
     fn only_maps_of_the_users_own_scripts_are_read() {
         assert!(folders().covers(Path::new("/w/out/a.js")));
         assert!(!folders().covers(Path::new("/w/node_modules/x/a.js")) && !folders().covers(Path::new("/x/a.js")));
-        let outside = folders().read_map(Path::new("/w/out/a.js"), "../../x/a.js.map", 9);
-        assert!(outside.err().is_some_and(|cause| cause.contains("outside")));
+        let read = |address: &str| folders().read_map(Path::new("/w/out/a.js"), address, 9).err().unwrap();
+        assert!(read("../../etc/passwd").contains("outside"));
+        assert!(read("../../x/a.js.map").contains("No such file"), "beside the folder of the program");
         let foreign = folders().read_map(Path::new("/w/out/a.js"), "http://evil.example/a.js.map", 9);
         assert!(foreign.err().is_some_and(|cause| cause.contains("not a local file")));
     }
@@ -237,7 +248,7 @@ mod tests {
         let root = folder.path().to_owned();
         std::fs::create_dir(root.join("out")).unwrap();
         std::fs::write(root.join("out/a.js.map"), map).unwrap();
-        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), web_root: None };
+        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), web_root: None, keeps_links: false };
         let read = folders.read_map(&root.join("out/a.js"), "a.js.map", 100).unwrap();
         let refused = folders.read_map(&root.join("out/a.js"), "a.js.map", 5).err().unwrap();
         assert!(refused.contains("entries, of which 5 can be read"), "{refused}");

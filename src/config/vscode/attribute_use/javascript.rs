@@ -15,8 +15,8 @@ const ONE_MACHINE: &str = "the editor and the browser are on one machine";
 
 /// tether's own adapter, for programs and pages.
 pub(super) const NODE_ADAPTER: &[Row] = &[
-    honoured("cwd skipFiles"),
-    noted("outFiles resolveSourceMapLocations sourceMapPathOverrides", MAPS),
+    honoured("cwd outFiles skipFiles"),
+    noted("resolveSourceMapLocations sourceMapPathOverrides", MAPS),
     noted("sourceMaps", "the source maps of the workspace are always read").unless(&["true"]),
     noted("sourceMapRenames", "variables have the names of the script that runs; `--adapter js-debug` honours it")
         .unless(&["false"]),
