@@ -316,6 +316,8 @@ received! {
     struct AttachedToWorker {
         session_id: String,
         worker_info: NodeWorkerInfo,
+        #[serde(default)]
+        waiting_for_debugger: bool,
     }
 
     /// CDP's `NodeWorker.WorkerInfo`.

@@ -96,7 +96,7 @@ pub(crate) async fn bind(session: &NodeSession, isolate: &Isolate, id: i64) {
     }
 }
 
-fn condition_of(session: &NodeSession, entry: &NodeBreakpoint) -> Option<String> {
+pub(crate) fn condition_of(session: &NodeSession, entry: &NodeBreakpoint) -> Option<String> {
     let WantedBreakpoint { condition, log_message, .. } = &entry.wanted;
     engine_condition(condition.as_deref(), log_message.as_deref(), (&session.binding, entry.id)).ok().flatten()
 }

@@ -24,6 +24,7 @@ use super::inspector_queue::{ConnectionEvents, IsolateEvents, StartedChild};
 use super::isolate::Isolate;
 use super::isolate_host::IsolateHost;
 use super::lane::{Lane, LaneFull, SessionTasks};
+use super::module_announcements::announce_worker_modules;
 use super::session::NodeSession;
 use super::stops::BEFORE_SCRIPT;
 use super::web_files::plain_url;
@@ -137,21 +138,21 @@ async fn prepare_process(session: &NodeSession, isolate: &Isolate) -> Answer<()>
 /// waits.
 pub(crate) fn add_child(session: &Arc<NodeSession>, child: StartedChild, tasks: &SessionTasks) -> Result<(), LaneFull> {
     let (name, worker_thread) = (child_name(session, &child), worker_thread(&child.title));
-    let StartedChild { isolate: id, session: cdp, connection, host, .. } = child;
+    let StartedChild { isolate: id, session: cdp, connection, host, is_waiting, .. } = child;
     let (lane, state) = (Lane::start(tasks), Mutex::default());
     let inspector = None;
     let isolate = Arc::new(Isolate { id, name, host, inspector, worker_thread, session: cdp, connection, lane, state });
     session.add_isolate(Arc::clone(&isolate));
     let (own, added) = (Arc::clone(session), Arc::clone(&isolate));
     isolate.lane.add(async move {
-        if let Err(failure) = connect_child(&own, &added).await {
+        if let Err(failure) = connect_child(&own, &added, is_waiting).await {
             // One that ends meanwhile is no failure.
             tracing::debug!("{} could not be prepared: {failure}", added.name);
         }
     })
 }
 
-async fn connect_child(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
+async fn connect_child(session: &NodeSession, isolate: &Isolate, is_waiting: bool) -> Answer<()> {
     let prepared = match isolate.host {
         IsolateHost::ServiceWorker => Ok(()),
         _ => prepare_isolate(session, isolate).await,
@@ -164,13 +165,17 @@ async fn connect_child(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
         }
         return Err(failure);
     }
+    // One that waits can announce nothing yet: it does so once it pauses at its first line.
+    if !is_waiting {
+        announce_worker_modules(session, isolate).await;
+    }
     report_thread(session, "started", isolate.id).await;
     start_isolate(session, isolate).await
 }
 
 fn child_name(session: &NodeSession, child: &StartedChild) -> String {
-    let title = child.title.trim_start_matches('[').trim_end_matches(']');
-    let title = if child.host == IsolateHost::Node { title } else { plain_url(title) };
+    let node_name = worker_name(&child.title);
+    let title = if child.host == IsolateHost::Node { &node_name } else { plain_url(&child.title) };
     let name = match (&child.host, title) {
         (IsolateHost::Document { .. }, "") => "frame".to_owned(),
         (IsolateHost::Document { .. }, url) => format!("frame {url}"),
@@ -295,6 +300,16 @@ async fn prepare_host(isolate: &Isolate) -> Answer<()> {
     Ok(())
 }
 
+/// How a worker of Node is called, by its title: `[worker 3] parser`.
+fn worker_name(title: &str) -> String {
+    match title.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        None => title.to_owned(),
+        // The name of those that the program has not named.
+        Some((number, "" | " " | " WorkerThread")) => number.to_owned(),
+        Some((number, name)) => format!("{number} ({})", name.trim_start()),
+    }
+}
+
 /// The `threadId` of a worker of Node, by its title: `[worker 3] WorkerThread`.
 fn worker_thread(title: &str) -> Option<u64> {
     let (number, _) = title.strip_prefix("[worker ")?.split_once(']')?;
@@ -305,4 +320,20 @@ fn worker_thread(title: &str) -> Option<u64> {
 pub(crate) fn process_name(program: &str, pid: u32) -> String {
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     format!("{} [{pid}]", name.as_deref().unwrap_or("node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_called_by_its_number_and_its_whole_name() {
+        let check = |title: &str, name: &str, thread: Option<u64>| {
+            assert_eq!((worker_name(title).as_str(), worker_thread(title)), (name, thread), "{title}");
+        };
+        check("[worker 3]", "worker 3", Some(3));
+        check("[worker 3] WorkerThread", "worker 3", Some(3));
+        check("[worker 12] parser [of] a.js]", "worker 12 (parser [of] a.js])", Some(12));
+        check("Cloudflare Worker", "Cloudflare Worker", None);
+    }
 }

@@ -40,6 +40,8 @@ pub(crate) struct StartedChild {
     pub host: IsolateHost,
     /// What the inspector calls it.
     pub title: String,
+    /// It waits for its debugger; else it runs already.
+    pub is_waiting: bool,
 }
 
 /// Numbers the isolates, and queues their events.
@@ -189,7 +191,8 @@ impl ConnectionEvents {
             return session.send_nowait(&RunIfWaitingForDebugger {});
         }
         let session = CdpSession::Worker(session);
-        self.add_child(parent, attached.session_id, session, (IsolateHost::Node, attached.worker_info.title));
+        let place = (parent, attached.waiting_for_debugger);
+        self.add_child(place, attached.session_id, session, (IsolateHost::Node, attached.worker_info.title));
     }
 
     fn add_target(self: &Arc<ConnectionEvents>, parent: i64, attached: AttachedToTarget) {
@@ -201,12 +204,12 @@ impl ConnectionEvents {
             _ => IsolateHost::WebWorker,
         };
         let session = CdpSession::Flat(FlatSession::new(client, attached.session_id.clone()));
-        self.add_child(parent, attached.session_id, session, (host, info.url));
+        self.add_child((parent, true), attached.session_id, session, (host, info.url));
     }
 
     fn add_child(
         self: &Arc<ConnectionEvents>,
-        parent: i64,
+        (parent, is_waiting): (i64, bool),
         id: String,
         session: CdpSession,
         (host, title): (IsolateHost, String),
@@ -214,7 +217,15 @@ impl ConnectionEvents {
         let isolate = self.events.next_isolate();
         lock(&self.children).insert(id, (isolate, session.clone()));
         let connection = Arc::clone(self);
-        self.push(IsolateEvent::ChildStarted(StartedChild { isolate, parent, session, connection, host, title }));
+        self.push(IsolateEvent::ChildStarted(StartedChild {
+            isolate,
+            parent,
+            session,
+            connection,
+            host,
+            title,
+            is_waiting,
+        }));
     }
 
     fn remove_child(&self, id: &str) {

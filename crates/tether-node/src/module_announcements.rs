@@ -28,8 +28,9 @@ pub(crate) fn announcing_script(binding: &str) -> PathBuf {
 pub(crate) async fn announce_modules(session: &NodeSession, isolate: &Isolate) {
     let (binding, script) = (&session.binding, announcing_script(&session.binding));
     let undo = undo_function(binding);
+    let announced = if isolate.is_main() { "announceMaps, announceWorkerEnds" } else { "announceMaps" };
     let install = format!(
-        "{ANNOUNCE}const undo = [announceMaps, announceWorkerEnds].map((announce) => announce(require, {binding:?}));\
+        "{ANNOUNCE}const undo = [{announced}].map((announce) => announce(require, {binding:?}));\
          Object.defineProperty(globalThis, {undo}, {{configurable: true, value: undo}});"
     );
     let expression = format!(
@@ -50,6 +51,13 @@ pub(crate) async fn announce_modules(session: &NodeSession, isolate: &Isolate) {
 /// Whether the programs of a session were attached to: those that are launched announce their modules by themselves.
 pub(crate) fn is_attached(session: &NodeSession) -> bool {
     session.hook == Some(announcing_script(&session.binding))
+}
+
+/// As [`announce_modules`], in a worker of a program that was attached to.
+pub(crate) async fn announce_worker_modules(session: &NodeSession, worker: &Isolate) {
+    if is_attached(session) {
+        announce_modules(session, worker).await;
+    }
 }
 
 /// Undoes it.

@@ -24,6 +24,8 @@ use super::{data_breakpoints, module_announcements};
 
 /// How long all processes may take to undo what we have changed in them, or to end.
 const UNDO_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long its workers may take for that.
+const WORKER_UNDO_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long a process may take to pass on what its workers need to go on without us.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long the connection to a process that was left is kept for its workers.
@@ -53,10 +55,7 @@ pub(crate) async fn leave_processes(session: &NodeSession, leaving: Leaving) {
         match leaving {
             Leaving::Ended => drop(join_all(processes.iter().map(end_attached)).await),
             Leaving::Attached => {
-                join_all(
-                    processes.iter().map(|process| module_announcements::stop_announcing_modules(session, process)),
-                )
-                .await;
+                stop_announcements(session, &processes).await;
                 data_breakpoints::remove_all_data_breakpoints(session).await;
             }
             Leaving::Launched => data_breakpoints::remove_all_data_breakpoints(session).await,
@@ -71,6 +70,18 @@ pub(crate) async fn leave_processes(session: &NodeSession, leaving: Leaving) {
     // An evaluation that still goes on could reach a process that ends meanwhile.
     processes.iter().for_each(|process| process.connection.leave());
     join_all(processes.iter().map(|process| leave_process(process, leaving))).await;
+}
+
+/// A worker that is busy is not waited for: what it announces reaches nobody.
+async fn stop_announcements(session: &NodeSession, processes: &[Arc<Isolate>]) {
+    let mut workers = session.isolates();
+    workers.retain(|isolate| !isolate.is_main());
+    let undo = |isolate: &Arc<Isolate>| {
+        let isolate = Arc::clone(isolate);
+        async move { module_announcements::stop_announcing_modules(session, &isolate).await }
+    };
+    let of_workers = timeout(WORKER_UNDO_TIMEOUT, join_all(workers.iter().map(undo)));
+    let _ = tokio::join!(join_all(processes.iter().map(undo)), of_workers);
 }
 
 /// Waits until no process that was left can have workers that wait for us: 3 s at most after the last was. The process that has

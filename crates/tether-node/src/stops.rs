@@ -11,8 +11,10 @@ use tether_backend::Answer;
 use tether_cdp::debugger::{PausedEvent, RemoveBreakpoint, ResumeScript};
 use tether_dap::types::StoppedEvent;
 
-use super::breakpoint_table::NodeBreakpointPlace;
+use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointPlace};
+use super::evaluation::{SideEffects, run_expression};
 use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind, StepStart};
+use super::module_announcements::announce_worker_modules;
 use super::resume::{self, restore_speed};
 use super::session::NodeSession;
 use super::{breakpoints, map_loading, watch_stops};
@@ -22,6 +24,8 @@ const MAX_MAPPED_FRAMES: usize = 20;
 /// How many more steps one step may take through code without a source.
 const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
 
+/// The engine's name of the pause at the first line of a program, or worker, that was told to wait.
+const AT_START: &str = "Break on start";
 /// The engine's name of the pause before a script with a source map.
 pub(crate) const BEFORE_SCRIPT: &str = "beforeScriptWithSourceMapExecution";
 
@@ -75,6 +79,9 @@ pub(crate) async fn handle_paused(session: &NodeSession, isolate: &Arc<Isolate>,
             map_loading::load_map(session, isolate, &script).await;
         }
     }
+    if event.reason == AT_START && !isolate.is_main() {
+        announce_worker_modules(session, isolate).await;
+    }
     isolate.with_state(|state| state.slowed.record(&event));
     match find_report(session, isolate, &event).await? {
         PauseOutcome::Stop(report) => {
@@ -125,7 +132,7 @@ async fn find_report(session: &NodeSession, isolate: &Arc<Isolate>, event: &Paus
         return Ok(PauseOutcome::Stop(report));
     }
     // A worker that was told to wait for us pauses at its first line.
-    if event.reason == "Break on start" {
+    if event.reason == AT_START {
         return Ok(PauseOutcome::Resume);
     }
     let requested = isolate.with_state(|state| state.requested);
@@ -190,6 +197,15 @@ async fn count_hits(session: &NodeSession, isolate: &Isolate, event: &PausedEven
             }
         }
     });
+    if event.reason == AT_START {
+        for id in hits_at_start(session, isolate, event).await {
+            if reached.insert(id)
+                && session.with_breakpoints(|all| all.entries.get_mut(&id).is_some_and(NodeBreakpoint::count_hit))
+            {
+                stopping.push(id);
+            }
+        }
+    }
     if let Some((id, breakpoint_id)) = &entry {
         session.with_breakpoints(|breakpoints| breakpoints.entries.remove(id));
         // Fails when the isolate has ended.
@@ -197,6 +213,35 @@ async fn count_hits(session: &NodeSession, isolate: &Isolate, event: &PausedEven
     }
     stopping.sort_unstable();
     (stopping, entry.is_some())
+}
+
+/// The breakpoints at the place where a worker starts that were bound there once it had paused: the engine does not stop there
+/// again.
+async fn hits_at_start(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> Vec<i64> {
+    let Some(top) = event.call_frames.first() else { return Vec::new() };
+    let Some(script) = session.script(isolate.id, &top.location.script_id) else { return Vec::new() };
+    let place = script.map().and_then(|map| map.original_place(top.location.line_number, top.location.column_number));
+    let Some(place) = place else { return Vec::new() };
+    let is_there = |entry: &&NodeBreakpoint| {
+        let is_line = entry.place.is_some_and(|(line, _)| line == place.line);
+        is_line && entry.file() == Some(&place.path) && entry.is_in_script(isolate.id, &script)
+    };
+    let there: Vec<NodeBreakpoint> =
+        session.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_there).cloned().collect());
+    let mut hits = Vec::new();
+    for entry in there {
+        let holds = match breakpoints::condition_of(session, &entry) {
+            None => true,
+            Some(condition) => {
+                let value = run_expression(session, isolate, Some(top), &condition, SideEffects::Allow).await;
+                value.is_ok_and(|value| value.value == Some(Value::Bool(true)))
+            }
+        };
+        if holds {
+            hits.push(entry.id);
+        }
+    }
+    hits
 }
 
 /// Whether the isolate is in code that a compiler has added.

@@ -1,5 +1,6 @@
 //! Our own adapter for Node with programs whose workers, hooks and children are alive when something ends: nothing of ours
-//! keeps them from it, and nothing of theirs keeps the adapter from answering.
+//! keeps them from it, and nothing of theirs keeps the adapter from answering. And with projects as they are: their layouts,
+//! runners, watchers and configurations.
 
 mod busy_isolates;
 mod compiled_in_memory;
@@ -12,3 +13,4 @@ mod restarted_programs;
 mod steps_and_values;
 mod typescript_runners;
 mod unused_functions;
+mod worker_modules;
