@@ -47,7 +47,7 @@ pub struct DebugLaunchParams {
     /// Name of a launch.json configuration or compound.
     #[arg(long, value_name = "NAME")]
     pub config: Option<String>,
-    /// Test to run: a pytest node id, or the name of a cargo, go, node, vitest or jest test.
+    /// Test to run, by the name that its runner prints, such as a pytest node id; or a file with tests.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
     /// Id of a session to launch again, with its earlier parameters.

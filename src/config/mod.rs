@@ -39,9 +39,11 @@ pub use devtools_toml::settings::{
     check_watch_root,
 };
 pub use dotnet::project_launch::{DotnetChoice, DotnetLaunch, is_dotnet_project, resolve_dotnet_project};
+pub use named_test::java_project::{CONSOLE_LAUNCHER, java_program};
 pub use named_test::outcome::TestRunner;
-pub use named_test::resolve::{CARGO_TEST_BUILD, NamedTest, TestRun};
-pub use named_test::script_tests::PackageRunner;
+pub use named_test::package_runner::PackageRunner;
+pub use named_test::resolve::CARGO_TEST_BUILD;
+pub use named_test::test_run::{JavaTest, NamedTest, RubyTest, TestRun};
 pub use npm::consented_scripts::NpmScript;
 pub use shown_environment::{secrets_of_configuration, show_environment};
 pub use source_file::{Origin, normalize_path, replace_file};

@@ -1,64 +1,161 @@
-//! Tests in JavaScript and TypeScript: their names in a source file with the suites around them, and which runner of the
-//! package runs them.
+//! Tests in JavaScript and TypeScript: their names in a source file with the suites around them, and the patterns with which
+//! runners select them.
 //!
-//! Reads source text only: names that are computed are not found. Does not depend on debuggers.
+//! Reads source text only: a name that is computed in whole is not found; of one with values (`adds ${a}`, `adds %i` of
+//! `test.each`), the text around them is enough. Does not depend on debuggers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regress::Regex;
 
-use crate::config::jsonc::JsonNode;
-use crate::config::named_test::outcome::TestRunner;
-use crate::config::named_test::test_files::nearest_folder_with;
-use crate::config::npm::package_json::PackageJson;
-use crate::config::vscode::shell_quoting::escape_characters;
+use crate::config::named_test::nesting::Nesting;
+use crate::config::named_test::package_runner::package_runner;
+use crate::config::named_test::patterns::escape_pattern;
+use crate::config::named_test::test_files::{is_script_test, read_source};
+use crate::config::named_test::test_run::{NamedTest, TestRun};
 
 /// A call that defines a suite or a test, with its name: `it('adds', …)`, `describe.only("orders", …)`, `t.test(…)`.
 static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?<![\w$])(describe|suite|context|it|test)((?:\.\w+)*)\s*\(\s*(["'`])((?:\\.|(?!\3).)+)\3"#).ok()
 });
 
+/// A call that defines one for each row of a table: `test.each([…])('adds %i', …)`, whose name may be on a later line.
+static TABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?<![\w$])(describe|suite|context|it|test)((?:\.\w+)*)\.(?:each|for)\s*(?:<[^>]*>)?\s*[(`]"#).ok()
+});
+
+/// The name behind a table.
+static NAME_OF_ROWS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"[)`]\s*\(\s*(["'`])((?:\\.|(?!\1).)+)\1"#).ok());
+
+/// What stands for a value in a name: that of a template literal, of printf and of a named column.
+static VALUE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\$\{[^}]*\}|%[sdifjoOp#$c]|%%|\$#|\$[A-Za-z_][\w.]*").ok());
+
 /// What separates the names of suites and tests in the output of vitest and of Node.
 const SEPARATOR: &str = " > ";
+/// What runners print between names: Node and vitest, jest and Playwright, mocha. The shortest last: it is in the others.
+const SEPARATORS: [&str; 3] = [SEPARATOR, " › ", " "];
+
+/// The name of a test or suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TestName {
+    text: String,
+    /// The text has values in it, which are not known.
+    has_values: bool,
+}
+
+impl TestName {
+    fn plain(text: String) -> TestName {
+        TestName { text, has_values: false }
+    }
+
+    /// A regular expression of the names that it stands for.
+    fn pattern(&self) -> String {
+        let Some(value) = VALUE.as_ref().filter(|_| self.has_values) else { return escape_pattern(&self.text) };
+        let (mut pattern, mut end) = (String::new(), 0);
+        for found in value.find_iter(&self.text) {
+            pattern += &escape_pattern(&self.text[end..found.start()]);
+            pattern += ".+";
+            end = found.end();
+        }
+        pattern + &escape_pattern(&self.text[end..])
+    }
+}
 
 /// A test, or a suite, of a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptTest {
     /// The names of the suites around it, the outermost first, and its own.
-    pub path: Vec<String>,
+    path: Vec<TestName>,
     /// How many of them, from the outermost on, lead to the first that is a test, and not a suite: a test inside of another
     /// one runs with that.
     runnable: usize,
 }
 
 impl ScriptTest {
-    /// Whether the name is its own, or a name with the last suites around it, as runners print it.
-    fn is_named(&self, name: &str) -> bool {
-        [" ", SEPARATOR].iter().any(|between| (0..self.path.len()).any(|from| self.path[from..].join(between) == name))
+    /// The test with this name, where it has it: its own, or that with the last suites around it, as runners print it.
+    fn named(&self, name: &str) -> Option<ScriptTest> {
+        (0..self.path.len()).find_map(|from| {
+            SEPARATORS.iter().find_map(|between| {
+                let texts: Vec<&str> = self.path[from..].iter().map(|it| it.text.as_str()).collect();
+                if texts.join(between) == name {
+                    return Some(self.clone());
+                }
+                self.with_values(from, between, name)
+            })
+        })
+    }
+
+    /// The test with the values that the name has.
+    fn with_values(&self, from: usize, between: &str, name: &str) -> Option<ScriptTest> {
+        if !self.path[from..].iter().any(|it| it.has_values) {
+            return None;
+        }
+        let groups: Vec<String> = self.path[from..].iter().map(|it| format!("({})", it.pattern())).collect();
+        let found = Regex::new(&format!("^{}$", groups.join(between))).ok()?.find(name)?;
+        let mut path = self.path[..from].to_vec();
+        for group in 1..=groups.len() {
+            path.push(TestName::plain(name[found.group(group)?].to_owned()));
+        }
+        Some(ScriptTest { path, runnable: self.runnable })
     }
 
     /// Its whole name, as runners print it.
     pub fn full_name(&self) -> String {
-        self.path.join(SEPARATOR)
+        self.path.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(SEPARATOR)
     }
+}
+
+/// What a line defines.
+struct Definition {
+    name: TestName,
+    is_suite: bool,
+}
+
+fn is_suite(word: &str) -> bool {
+    matches!(word, "describe" | "suite" | "context")
 }
 
 /// The tests and suites of a source text, nested by their indentation.
 fn script_tests(text: &str) -> Vec<ScriptTest> {
-    let Some(definition) = DEFINITION.as_ref() else { return Vec::new() };
-    let mut around: Vec<(usize, String, bool)> = Vec::new();
+    let (Some(definition), Some(table), Some(name_of_rows)) =
+        (DEFINITION.as_ref(), TABLE.as_ref(), NAME_OF_ROWS.as_ref())
+    else {
+        return Vec::new();
+    };
+    let mut around: Nesting<Definition> = Nesting::new();
     let mut tests = Vec::new();
+    // A table whose name is still to come: its first line, and whether it is of a suite.
+    let mut of_table: Option<(&str, bool)> = None;
     for line in text.lines() {
-        let Some(found) = definition.find(line) else { continue };
-        let group = |number: usize| found.group(number).map(|range| &line[range]).unwrap_or_default();
-        let is_suite = |word: &str| matches!(word, "describe" | "suite" | "context");
-        let last = group(2).rsplit('.').next().unwrap_or_default();
-        let depth = line.len() - line.trim_start().len();
-        around.retain(|(outer, ..)| *outer < depth);
-        around.push((depth, unescape_name(group(4)), is_suite(group(1)) || is_suite(last)));
-        let runnable = around.iter().position(|(.., is_suite)| !is_suite).map_or(around.len(), |at| at + 1);
-        tests.push(ScriptTest { path: around.iter().map(|(_, name, _)| name.clone()).collect(), runnable });
+        if line.trim_start().starts_with('}') {
+            around.visit(line);
+        }
+        let mut rest = line;
+        if let Some(found) = table.find(line) {
+            of_table = Some((line, is_suite(&line[found.group(1).unwrap_or_default()])));
+            rest = &line[found.end() - 1..];
+        }
+        let rows = of_table.and_then(|(first, is_suite)| {
+            let name = unescape_name(&rest[name_of_rows.find(rest)?.group(2)?]);
+            Some((first, Definition { name: TestName { text: name, has_values: true }, is_suite }))
+        });
+        let single = || {
+            let found = definition.find(line)?;
+            let group = |number: usize| found.group(number).map(|range| &line[range]).unwrap_or_default();
+            let last = group(2).rsplit('.').next().unwrap_or_default();
+            let has_values = group(3) == "`" && group(4).contains("${");
+            let name = TestName { text: unescape_name(group(4)), has_values };
+            Some((line, Definition { name, is_suite: is_suite(group(1)) || is_suite(last) }))
+        };
+        let Some((first, found)) = rows.or_else(single) else { continue };
+        of_table = None;
+        around.visit(first);
+        around.enter(first, found);
+        let runnable = around.iter().position(|it| !it.is_suite).map_or(around.iter().count(), |at| at + 1);
+        tests.push(ScriptTest { path: around.iter().map(|it| it.name.clone()).collect(), runnable });
     }
     tests
 }
@@ -74,10 +171,19 @@ fn unescape_name(quoted: &str) -> String {
 
 /// The tests of this name in a source text. Where the definition is not recognised, its own name in quotes is enough.
 pub fn find_tests(text: &str, name: &str) -> Vec<ScriptTest> {
-    let mut found: Vec<ScriptTest> = script_tests(text).into_iter().filter(|test| test.is_named(name)).collect();
+    let tests = script_tests(text);
+    let named: Vec<(&ScriptTest, ScriptTest)> =
+        tests.iter().filter_map(|test| test.named(name).map(|found| (test, found))).collect();
+    // The values of a suite's name may take up that of a test in it.
+    let is_taken_up = |suite: &ScriptTest| {
+        let is_inside = |test: &ScriptTest| test.path.len() > suite.path.len() && test.path.starts_with(&suite.path);
+        named.iter().any(|(test, _)| is_inside(test))
+    };
+    let is_meant = |(test, found): &&(&ScriptTest, ScriptTest)| *test == found || !is_taken_up(test);
+    let mut found: Vec<ScriptTest> = named.iter().filter(is_meant).map(|(_, found)| found.clone()).collect();
     let is_quoted = || ['"', '\'', '`'].iter().any(|quote| text.contains(&format!("{quote}{name}{quote}")));
     if found.is_empty() && is_quoted() {
-        found.push(ScriptTest { path: vec![name.to_owned()], runnable: 1 });
+        found.push(ScriptTest { path: vec![TestName::plain(name.to_owned())], runnable: 1 });
     }
     found.dedup();
     found
@@ -87,53 +193,49 @@ pub fn find_tests(text: &str, name: &str) -> Vec<ScriptTest> {
 /// no other; else by its names with those of its suites.
 pub fn node_pattern(text: &str, test: &ScriptTest) -> String {
     let path = &test.path[..test.runnable.min(test.path.len())];
-    let own = path.last().map(String::as_str).unwrap_or_default();
+    let Some(own) = path.last() else { return String::new() };
     let same = script_tests(text).iter().filter(|other| other.path.last().is_some_and(|last| last == own)).count();
-    if same > 1 { exact_pattern(&path.join(" ")) } else { exact_pattern(own) }
+    let names = if same > 1 { path } else { std::slice::from_ref(own) };
+    format!("^{}$", join_patterns(names))
 }
 
-/// The pattern by which vitest and jest select the test: by its names with those of its suites.
+/// The pattern by which the runners of packages select the test: by its names with those of its suites.
 pub fn full_pattern(test: &ScriptTest) -> String {
-    let names = escape_characters(&test.path.join(" "), PATTERN_CHARACTERS);
     // Suites that were not recognised may be around it.
-    format!("(^| ){names}$")
+    format!("(^| ){}$", join_patterns(&test.path))
 }
 
-const PATTERN_CHARACTERS: &str = r"\.+*?()|[]{}^$/";
-
-/// A regular expression of Go and of JavaScript that matches exactly this text.
-pub fn exact_pattern(text: &str) -> String {
-    format!("^{}$", escape_characters(text, PATTERN_CHARACTERS))
+fn join_patterns(names: &[TestName]) -> String {
+    names.iter().map(TestName::pattern).collect::<Vec<_>>().join(" ")
 }
 
-/// A test runner of a package, and where it lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PackageRunner {
-    /// vitest or jest.
-    pub runner: TestRunner,
-    /// The script that runs it.
-    pub script: PathBuf,
-    /// The folder of the package whose tests it runs.
-    pub package: PathBuf,
+/// The runs of this name in the test files of JavaScript.
+pub fn search(test: &NamedTest<'_>) -> Vec<TestRun> {
+    let files = test.files(is_script_test, |text| !find_tests(text, test.name).is_empty());
+    files.into_iter().flat_map(|file| runs_in(&file, test)).collect()
 }
 
-/// The runner of a test file by the nearest package.json: vitest or jest if it depends on that; `None`: Node itself, also for
-/// a file that names `node:test`.
-pub fn package_runner(file: &Path, text: &str, workspace: &Path) -> Option<PackageRunner> {
-    if text.contains("node:test") {
-        return None;
+fn runs_in(file: &Path, test: &NamedTest<'_>) -> Vec<TestRun> {
+    let text = read_source(file).unwrap_or_default();
+    let by = package_runner(file, &text, test.workspace);
+    let run = |found: ScriptTest| {
+        let (file, name) = (file.to_owned(), found.full_name());
+        match by.clone() {
+            Some(by) => TestRun::Package { by, file, pattern: Some(full_pattern(&found)), name },
+            None => TestRun::Node { file, pattern: Some(node_pattern(&text, &found)), name },
+        }
+    };
+    find_tests(&text, test.name).into_iter().map(run).collect()
+}
+
+/// All tests of a file.
+pub fn whole_file(file: &Path, workspace: &Path) -> TestRun {
+    let text = read_source(file).unwrap_or_default();
+    let (file, name) = (file.to_owned(), String::new());
+    match package_runner(&file, &text, workspace) {
+        Some(by) => TestRun::Package { by, file, pattern: None, name },
+        None => TestRun::Node { file, pattern: None, name },
     }
-    let package = nearest_folder_with(file, workspace, "package.json")?;
-    let manifest = PackageJson::read(&package).ok().flatten()?;
-    let (runner, script) = [
-        (TestRunner::Vitest, "vitest", "node_modules/vitest/vitest.mjs"),
-        (TestRunner::Jest, "jest", "node_modules/jest/bin/jest.js"),
-    ]
-    .into_iter()
-    .find_map(|(runner, name, script)| manifest.dependency(name).map(|_: &JsonNode| (runner, script)))?;
-    // In a monorepo, the packages of a package may lie in a folder above it.
-    let holder = nearest_folder_with(file, workspace, script).unwrap_or_else(|| package.clone());
-    Some(PackageRunner { runner, script: holder.join(script), package })
 }
 
 #[cfg(test)]
@@ -187,5 +289,38 @@ exit('no test'); latest('no test');
         // A test inside of another one runs with that.
         check("inner", "^outer$", "(^| )outer inner$");
         check("orders", "^orders$", "(^| )orders$");
+    }
+
+    const TABLES: &str = "\
+describe.each`
+  currency
+  ${'EUR'}
+`('in $currency', () => {
+  test.each([[1, 2], [20, 40]])('doubles %i (%s)', (a, b) => {});
+  it.each<Row>([
+    { a: 1 },
+  ])('halves $a.b of it', () => {});
+});
+for (const n of [1, 2]) {
+  test(`counts ${n} up`, () => {});
+}
+test('last', () => {});
+";
+
+    #[test]
+    fn a_row_of_a_table_is_found_by_the_name_with_its_values_and_all_rows_by_the_name_in_the_source() {
+        let check = |name: &str, full: &str, pattern: &str| {
+            let found = find_tests(TABLES, name);
+            let [test] = &found[..] else { panic!("{name}: {found:?}") };
+            assert_eq!((test.full_name().as_str(), full_pattern(test).as_str()), (full, pattern), "{name}");
+        };
+        check("doubles 20 (40)", "in $currency > doubles 20 (40)", r"(^| )in .+ doubles 20 \(40\)$");
+        check("in EUR > doubles 1 (2)", "in EUR > doubles 1 (2)", r"(^| )in EUR doubles 1 \(2\)$");
+        check("doubles %i (%s)", "in $currency > doubles %i (%s)", r"(^| )in .+ doubles .+ \(.+\)$");
+        check("halves 1 of it", "in $currency > halves 1 of it", "(^| )in .+ halves 1 of it$");
+        check("counts 2 up", "counts 2 up", "(^| )counts 2 up$");
+        check("last", "last", "(^| )last$");
+        assert_eq!(node_pattern(TABLES, &find_tests(TABLES, "counts ${n} up").remove(0)), "^counts .+ up$");
+        assert_eq!(find_tests(TABLES, "doubles 20"), []);
     }
 }

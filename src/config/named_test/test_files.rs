@@ -82,21 +82,7 @@ pub fn is_script_test(path: &str) -> bool {
         || [".test", "-test", "_test", ".spec"].iter().any(|end| stem.ends_with(end))
 }
 
-/// The functions in `text` whose definition begins with `def` ("def test_b("), each with the classes around it:
-/// `TestX::test_b`.
-pub fn python_names(text: &str, def: &str) -> Vec<String> {
-    let depth = |line: &str| line.len() - line.trim_start().len();
-    let mut around: Vec<(usize, &str)> = Vec::new();
-    let mut names = Vec::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let code = line.trim_start();
-        around.retain(|(outer, _)| *outer < depth(line));
-        if let Some(rest) = code.strip_prefix("class ") {
-            around.push((depth(line), rest.split(['(', ':', ' ']).next().unwrap_or_default()));
-        } else if code.strip_prefix("async ").unwrap_or(code).starts_with(def) {
-            let name = def.trim_start_matches("def ").trim_end_matches('(');
-            names.push(around.iter().map(|(_, class)| *class).chain([name]).collect::<Vec<_>>().join("::"));
-        }
-    }
-    names
+/// Whether a text is one name of a programming language.
+pub fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }

@@ -40,14 +40,21 @@ pub fn require_test_run(runner: Option<TestRunner>, managed: &ManagedSession, st
     let Some(runner) = runner.filter(|_| state == RunState::Terminated) else { return Ok(()) };
     let was_stopped = managed.program_ends().iter().any(|end| end.was_stopped);
     let output = read_output(managed);
-    if was_stopped || !runner.has_run_none(&output, managed.exit_code()) {
+    if was_stopped {
+        return Ok(());
+    }
+    if let Some(missing) = runner.missing_package(&output).filter(|_| managed.exit_code() != Some(0)) {
+        let error = Error::new(ErrorKind::MissingTool, format!("cannot run `{}`", runner.command()));
+        return Err(error.because(missing.because).hint(format!("`{}` installs it", missing.install)));
+    }
+    if !runner.has_run_none(&output, managed.exit_code()) {
         return Ok(());
     }
     let error = Error::new(ErrorKind::NotFound, format!("the test {:?} was not run", managed.request.name));
     let error =
         error.because(format!("`{}` has run no test; it printed last:\n{}", runner.command(), last_lines(&output)));
-    Err(error
-        .hint("name it as its runner prints it, with its suites: `orders > adds`; one that is skipped does not run"))
+    let example = runner.name_example();
+    Err(error.hint(format!("name it as its runner prints it, such as {example}; one that is skipped does not run")))
 }
 
 fn describe_program_end(end: &ProgramEnd) -> String {

@@ -6,3 +6,4 @@ pub mod command_sandbox;
 mod launch_configurations;
 mod named_tests;
 mod probes;
+mod test_runners;

@@ -63,13 +63,13 @@ test('doubles (a lot) not', () => { throw new Error('nobody asked for this one')
 ";
 
 /// Launches a test to its `STOP`, checks `total`, and lets it finish.
-fn stops_in(stage: &CommandSandbox, name: &str, file: &str) -> Value {
+pub fn stops_in(stage: &CommandSandbox, name: &str, file: &str) -> Value {
     stage.json(&["break", &stage.at(file, "STOP")]);
     let launched = stage.json(&["debug", "launch", "--test", name, "--wait", "180"]);
     assert_eq!(launched["stopped"], true, "{launched:#}");
     assert_eq!(launched["stopReason"]["location"]["sourcePath"], file);
     let total = stage.value("total");
-    assert!(["40", "42"].contains(&total.as_str()), "{total}");
+    assert!(["40", "42"].contains(&total.split(' ').next().unwrap_or_default()), "{total}");
     let ended = stage.json(&["debug", "continue", "--wait", "60"]);
     assert_eq!((&ended["stopped"], &ended["state"]), (&json!(false), &json!("TERMINATED")), "{ended:#}");
     let printed = stage.json(&["debug", "output"]).to_string();
@@ -166,15 +166,15 @@ fn nested_tests_of_node_and_a_run_without_a_test() {
     assert_eq!((&inner["stopped"], stage.value("total").as_str()), (&json!(true), "40"), "{inner:#}");
     stage.json(&["debug", "stop"]);
     let skipped = stage.tether(&["debug", "launch", "--test", "skipped", "--wait", "60"]);
-    skipped.fails(3, &["the test \"skipped\" was not run", "`node --test` has run no test", "with its suites"]);
+    skipped.fails(3, &["the test \"skipped\" was not run", "`node --test` has run no test", "such as `orders > adds`"]);
     stage.json(&["debug", "launch", "--test", "skipped"]);
     stage.tether(&["debug", "wait", "60"]).fails(3, &["the test \"skipped\" was not run"]);
     stage.is_quiet();
 }
 
 /// A test file, and a package.json that names the runner, which is installed for the tests.
-fn package_with(runner: &str, file: &str, text: &str) -> Option<CommandSandbox> {
-    let modules = crate::support::requirements::installed_tool(&format!("{runner}/node_modules"))?;
+pub fn package_with(tool: &str, runner: &str, file: &str, text: &str) -> Option<CommandSandbox> {
+    let modules = crate::support::requirements::installed_tool(&format!("{tool}/node_modules"))?;
     if !has_adapter("js-debug") {
         return None;
     }
@@ -207,13 +207,13 @@ fn runs_by(stage: &CommandSandbox, file: &str, runner: &str) {
 #[test]
 fn a_test_of_vitest() {
     let text = format!("import {{ describe, it, expect }} from 'vitest';\n{SUITES}");
-    let Some(stage) = package_with("vitest", "orders.test.ts", &text) else { return };
+    let Some(stage) = package_with("vitest", "vitest", "orders.test.ts", &text) else { return };
     runs_by(&stage, "web/orders.test.ts", "vitest run");
 }
 
 #[test]
 fn a_test_of_jest() {
-    let Some(stage) = package_with("jest", "orders.test.js", &SUITES.replace(": number", "")) else { return };
+    let Some(stage) = package_with("jest", "jest", "orders.test.js", &SUITES.replace(": number", "")) else { return };
     runs_by(&stage, "web/orders.test.js", "jest");
 }
 
@@ -281,7 +281,7 @@ fn an_ambiguous_or_unknown_test_name_is_an_error_with_a_hint() {
     ]);
     let launch = |line: &[&str]| stage.tether(&[&["debug", "launch", "--test"], line].concat());
     launch(&["TestOne"]).fails(2, &["go test in .", "go test in sub", "as `program`"]);
-    launch(&["TestNone"]).fails(3, &["no file in", "name its `language` (python, rust, go, javascript)"]);
+    launch(&["TestNone"]).fails(3, &["no file in", "name its `language` (python, rust, go, javascript, ruby, java)"]);
     launch(&["TestNone", "--language", "go"]).fails(3, &["no *_test.go in"]);
-    launch(&["x", "--language", "cobol"]).fails(2, &["\"cobol\"", "python (pytest), rust, go and javascript"]);
+    launch(&["x", "--language", "cobol"]).fails(2, &["\"cobol\"", "python, rust, go, javascript, ruby, java"]);
 }

@@ -59,26 +59,27 @@ fn a_name_says_whose_it_is_or_the_file_in_which_it_stands() {
     place.check(
         "tests/test_a.py::TestX::test_b[1-2]",
         "",
-        "Pytest { node: \"tests/test_a.py::TestX::test_b[1-2]\", folder: \"<ws>\" }",
+        "Pytest { node: \"tests/test_a.py::TestX::test_b[1-2]\", folder: \"<ws>\", added: [] }",
     );
-    place.check("test_a.py", "in=tests", "Pytest { node: \"test_a.py\", folder: \"<ws>/tests\" }");
-    place.check("tests/test_a.py::test_c", "in=tests", "folder: \"<ws>\" }");
+    place.check("test_a.py", "in=tests", "Pytest { node: \"test_a.py\", folder: \"<ws>/tests\", added: [] }");
+    place.check("tests/test_a.py::test_c", "in=tests", "folder: \"<ws>\", added: [] }");
     place.check("test_b[7]", "", "node: \"tests/test_a.py::TestX::test_b[7]\"");
     place.check("test_d", "", "node: \"tests/test_b.py::test_d\"");
     place.check("test_e", "language=python", "node: \"tests/test_b.py::A::B::test_e\"");
     place.check("B::test_e", "", "node: \"tests/test_b.py::A::B::test_e\"");
     place.check("test_c", "program=tests/test_a.py", "node: \"tests/test_a.py::test_c\"");
-    place.check("tests::adds", "", "Cargo { folder: \"<ws>/rust\" }");
-    place.check("made_by_a_macro", "language=rust in=rust/src", "Cargo { folder: \"<ws>/rust\" }");
-    place.check("adds", "program=rust/src/lib.rs", "Cargo { folder: \"<ws>/rust\" }");
-    place.check("adds", "language=rust", "Cargo { folder: \"<ws>/rust\" }");
+    place.check("TestX", "", "node: \"tests/test_a.py::TestX\"");
+    place.check("tests::adds", "", "Cargo { folder: \"<ws>/rust\", source: None }");
+    place.check("made_by_a_macro", "language=rust in=rust/src", "Cargo { folder: \"<ws>/rust\", source: None }");
+    place.check("adds", "program=rust/src/lib.rs", "Cargo { folder: \"<ws>/rust\", source: None }");
+    place.check("adds", "language=rust", "Cargo { folder: \"<ws>/rust\", source: None }");
     place.check("TestOne/a b", "", "Go { package: \"<ws>/go/other\", pattern: \"^TestOne$/^a b$\" }");
     place.check("TestSum", "program=go/sub", "Go { package: \"<ws>/go/sub\", pattern: \"^TestSum$\" }");
     place.check("TestSum", "program=go/sub/sum_test.go", "package: \"<ws>/go/sub\"");
     place.check(
         "adds (one)",
         "",
-        r#"Node { file: "<ws>/js/math.test.js", pattern: "^adds \\(one\\)$", name: "adds (one)" }"#,
+        r#"Node { file: "<ws>/js/math.test.js", pattern: Some("^adds \\(one\\)$"), name: "adds (one)" }"#,
     );
     place.check("twice", "program=js/test", "file: \"<ws>/js/test/deep/other.mjs\"");
 }
@@ -94,13 +95,22 @@ fn the_package_of_a_test_decides_its_runner() {
         ("sub/package.json", "{\"dependencies\": {\"vitest\": \"4\"}}"),
         ("sub/b.test.ts", test),
         ("sub/c.test.js", &format!("require('node:test');\n{test}")),
+        ("end/package.json", "{\"devDependencies\": {\"@playwright/test\": \"1\", \"mocha\": \"11\"}}"),
+        ("end/page.spec.ts", &format!("import {{ test }} from '@playwright/test';\n{test}")),
+        ("end/unit.spec.js", test),
     ]);
+    place.check(
+        "adds",
+        "program=end/page.spec.ts",
+        "runner: Playwright, script: \"<ws>/end/node_modules/@playwright/test/cli.js\"",
+    );
+    place.check("adds", "program=end/unit.spec.js", "runner: Mocha");
     place.check("adds", "program=a.test.tsx", "runner: Jest, script: \"<ws>/node_modules/jest/bin/jest.js\"");
-    place.check("orders > adds", "program=a.test.tsx", "pattern: \"(^| )orders adds$\"");
+    place.check("orders > adds", "program=a.test.tsx", "pattern: Some(\"(^| )orders adds$\")");
     place.check("adds", "program=sub/b.test.ts", "runner: Vitest, script: \"<ws>/node_modules/vitest/vitest.mjs\"");
     place.check("adds", "program=sub/b.test.ts", "package: \"<ws>/sub\"");
-    place.check("adds", "program=sub/c.test.js", "Node { file: \"<ws>/sub/c.test.js\", pattern: \"^adds$\"");
-    place.check("adds", "", "jest a.test.tsx: orders > adds\n    | vitest run sub/b.test.ts: orders > adds");
+    place.check("adds", "program=sub/c.test.js", "Node { file: \"<ws>/sub/c.test.js\", pattern: Some(\"^adds$\")");
+    place.check("adds", "", "jest a.test.tsx: orders > adds\n    | playwright test end/page.spec.ts: orders > adds\n    | mocha end/unit.spec.js: orders > adds\n    | vitest run sub/b.test.ts: orders > adds");
 }
 
 #[test]
@@ -116,11 +126,74 @@ fn what_cannot_be_told_is_told_with_what_would_make_it_clear() {
         "node --test js/math.test.js: twice\n    | node --test js/test/deep/other.mjs: twice",
     );
     for nobodys in ["nothing", "no test file", "installed", "only_built"] {
-        place.check(nobodys, "", "hint: name its `language` (python, rust, go, javascript), or the file");
+        place.check(nobodys, "", "hint: name its `language` (python, rust, go, javascript, ruby, java), or the file");
     }
     place.check("nope", "language=go", "no *_test.go in <ws> has it");
     place.check("tests/none.py::test_b", "", "there is no tests/none.py in <ws>\n");
     place.check("tests/none.py", "in=js", "there is no tests/none.py in <ws>/js, nor in the workspace");
     place.check("adds", "language=rust program=js", "there is no Cargo.toml in or above <ws>/js");
     place.check("adds", "language=cobol", "cannot run a test of \"cobol\" by its name");
+}
+
+#[test]
+fn the_runner_of_a_python_test_follows_from_its_project() {
+    let unit = "import unittest\nclass TestX(unittest.TestCase):\n    def test_b(self):\n        pass\n";
+    let place = Place::new(&[
+        ("plain/requirements.txt", "requests\n"),
+        ("plain/tests/test_a.py", unit),
+        ("package/setup.py", ""),
+        ("package/app/__init__.py", ""),
+        ("package/app/tests/__init__.py", ""),
+        ("package/app/tests/test_p.py", &unit.replace("test_b", "test_p")),
+        ("site/manage.py", ""),
+        (
+            "site/polls/tests.py",
+            "from django.test import TestCase\nclass PollTests(TestCase):\n    def test_d(self):\n        pass\n",
+        ),
+        ("mixed/conftest.py", ""),
+        ("mixed/test_m.py", &unit.replace("test_b", "test_m")),
+        ("xdist/pytest.ini", "[pytest]\naddopts = -n auto\n"),
+        ("xdist/test_x.py", "def test_x():\n    pass\n"),
+    ]);
+    place.check(
+        "test_b",
+        "",
+        r#"Unittest { arguments: ["discover", "-s", "tests", "-t", "tests", "-p", "test_a.py", "-k", "*.TestX.test_b"], folder: "<ws>/plain" }"#,
+    );
+    place.check("TestX", "program=plain/tests/test_a.py", r#""-k", "*.TestX.*"], folder: "<ws>/plain""#);
+    place.check("plain/tests/test_a.py", "", r#""-p", "test_a.py"], folder: "<ws>/plain""#);
+    place.check("test_p", "", r#"["discover", "-s", "app/tests", "-t", ".", "-p", "test_p.py""#);
+    place.check("tests.test_a.TestX.test_b", "in=plain", r#"["tests.test_a.TestX.test_b"], folder: "<ws>/plain""#);
+    place.check("test_d", "", r#"Django { manage: "<ws>/site/manage.py", label: "polls.tests.PollTests.test_d" }"#);
+    place.check("polls.tests.PollTests.test_d", "in=site", "label: \"polls.tests.PollTests.test_d\"");
+    place.check("site/polls/tests.py", "", "label: \"polls.tests\"");
+    place.check("test_m", "", "Pytest { node: \"mixed/test_m.py::TestX::test_m\"");
+    place.check("test_x", "", "node: \"xdist/test_x.py::test_x\", folder: \"<ws>\", added: [\"-n0\"]");
+}
+
+#[test]
+fn a_file_is_all_of_its_tests() {
+    let place = Place::new(&[
+        ("Cargo.toml", ""),
+        ("tests/whole.rs", ""),
+        ("go/a_test.go", "func TestOne(t *testing.T) {}\nfunc TestTwo(t *testing.T) {}"),
+        ("js/a.test.js", "test('x')"),
+        ("spec/a_spec.rb", "RSpec.describe 'a' do\n  it 'b' do\n  end\nend\n"),
+        ("OrdersTest.java", "package shop;\nclass OrdersTest {\n  @Test void adds() {\n  }\n}\n"),
+    ]);
+    place.check("tests/whole.rs", "", "Cargo { folder: \"<ws>\", source: Some(\"<ws>/tests/whole.rs\") }");
+    place.check("go/a_test.go", "", "pattern: \"^(TestOne|TestTwo)$\"");
+    place.check("js/a.test.js", "", "Node { file: \"<ws>/js/a.test.js\", pattern: None");
+    place.check("spec/a_spec.rb", "", "selector: None");
+    place.check("spec/a_spec.rb:2", "", "selector: Some(\"2\")");
+    place.check("a > b", "", "selector: Some(\"2\")");
+    place.check("OrdersTest.java", "", "class: \"shop.OrdersTest\", method: None");
+    place.check("OrdersTest.adds", "", "method: Some(\"adds()\")");
+}
+
+#[test]
+fn a_test_of_dotnet_is_answered_with_the_way_of_its_documentation() {
+    let place = Place::new(&[("shop.csproj", "")]);
+    place.check("Shop.Tests.Adds", "", "VSTEST_HOST_DEBUG=1 dotnet test --filter 'FullyQualifiedName~Shop.Tests.Adds'");
+    place.check("Adds", "language=csharp", "by its documentation");
 }

@@ -28,8 +28,17 @@ pub struct BuiltTest {
     pub program: PathBuf,
     /// Of its package.
     pub folder: PathBuf,
-    /// As the program lists it.
-    pub name: String,
+    /// As the program lists it; `None`: all of them.
+    pub name: Option<String>,
+}
+
+/// Which tests are to be found.
+#[derive(Clone, Copy, Debug)]
+pub enum WantedTest<'a> {
+    /// The one of this name; of several programs, that whose source is `source`.
+    Named { name: &'a str, source: Option<&'a Path> },
+    /// All tests of the program with this source.
+    WholeProgram { source: &'a Path },
 }
 
 /// A line of cargo's JSON output: a built program.
@@ -51,14 +60,12 @@ struct CargoTarget {
 /// A program, and the names of its tests.
 type ListedTests = (TestArtifact, Vec<String>);
 
-/// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
-/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last lines; there is no such test,
+/// Builds the tests in `folder`, and finds the wanted one. Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last lines; there is no such test,
 /// or several.
 pub async fn build_and_find_test(
     supervisor: &SupervisorContext,
     folder: &Path,
-    source: Option<&Path>,
-    name: &str,
+    wanted: WantedTest<'_>,
     caller: &dyn Caller,
 ) -> Result<BuiltTest> {
     WorkspaceCommands::of_tests(supervisor.sessions.workspace()).require_consent()?;
@@ -66,6 +73,10 @@ pub async fn build_and_find_test(
     let mut programs = {
         let _turn = queue.wait_for_turn(&|doing| caller.report_progress(doing)).await;
         build_tests(folder, &queue.launch_id, caller).await?
+    };
+    let (name, source) = match wanted {
+        WantedTest::Named { name, source } => (name, source),
+        WantedTest::WholeProgram { source } => return whole_program(&programs, source),
     };
     if programs.iter().any(|it| Some(it.target.src_path.as_path()) == source) {
         programs.retain(|it| Some(it.target.src_path.as_path()) == source);
@@ -126,13 +137,25 @@ impl TestArtifact {
 
     fn built_test(&self, name: &str) -> BuiltTest {
         let program = self.executable.clone().unwrap_or_default();
-        BuiltTest { program, folder: self.package_folder(), name: name.to_owned() }
+        BuiltTest { program, folder: self.package_folder(), name: Some(name.to_owned()) }
     }
 
     /// "lib orders"
     fn label(&self) -> String {
         format!("{} {}", self.target.kind.first().map_or("", String::as_str), self.target.name)
     }
+}
+
+/// The program whose tests begin in a source file. Errors: none does.
+fn whole_program(programs: &[TestArtifact], source: &Path) -> Result<BuiltTest> {
+    let found = programs.iter().find(|it| it.target.src_path == source);
+    let whole = found.map(|program| BuiltTest { name: None, ..program.built_test("") });
+    whole.ok_or_else(|| {
+        let sources: Vec<String> = programs.iter().map(|it| it.target.src_path.display().to_string()).collect();
+        Error::new(ErrorKind::NotFound, format!("cannot debug the tests of {}", source.display()))
+            .because(format!("cargo builds no program of it; the sources of its programs are:\n{}", sources.join("\n")))
+            .hint("name one of those, or a test in the file")
+    })
 }
 
 /// By its whole name; else by the end of it; else with the name of its program before it.
@@ -201,7 +224,9 @@ mod tests {
         ];
         let check = |name: &str, expect: &str| {
             let found = match choose_test(&all, name, Path::new("/w s/a")) {
-                Ok(it) => format!("{} {} in {}", it.program.display(), it.name, it.folder.display()),
+                Ok(it) => {
+                    format!("{} {} in {}", it.program.display(), it.name.unwrap_or_default(), it.folder.display())
+                }
                 Err(error) => error.to_string(),
             };
             assert!(found.contains(expect), "{name}: {expect:?} is not in {found}");

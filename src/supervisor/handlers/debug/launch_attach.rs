@@ -8,7 +8,7 @@ use tether_base::error::{Error, Result};
 
 use super::breakpoints::request_breakpoint;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
-use super::named_test_request;
+use super::named_test_request::{TestRequest, prepare_named_test};
 use super::started_programs::{StartedPrograms, StartedSession};
 use super::swap_or_relaunch::{SwapAttempt, swap_code};
 use crate::api::debug::results::LaunchReport;
@@ -141,7 +141,7 @@ enum RequestedLaunch {
     One(Box<SessionRequest>),
     /// As one session.
     Several(Vec<SessionRequest>),
-    Test(Box<SessionRequest>, TestRunner),
+    Test(Box<TestRequest>),
     Configured(Box<ConfiguredLaunch>),
 }
 
@@ -149,7 +149,8 @@ impl RequestedLaunch {
     /// Of its programs.
     fn requests_mut(&mut self) -> impl Iterator<Item = &mut SessionRequest> {
         let requests = match self {
-            RequestedLaunch::One(request) | RequestedLaunch::Test(request, _) => std::slice::from_mut(&mut **request),
+            RequestedLaunch::One(request) => std::slice::from_mut(&mut **request),
+            RequestedLaunch::Test(test) => std::slice::from_mut(&mut test.request),
             RequestedLaunch::Several(requests) => requests.as_mut_slice(),
             RequestedLaunch::Configured(configured) => configured.requests_mut(),
         };
@@ -180,8 +181,10 @@ impl RequestedLaunch {
                 }
                 programs.finish(Vec::new()).await?
             }
-            RequestedLaunch::Test(request, runner) => {
-                single(context.start_session(single_start(*request, Some(runner)), place).await?)
+            RequestedLaunch::Test(test) => {
+                let TestRequest { request, runner, notes } = *test;
+                let first = context.start_session(single_start(request, Some(runner)), place).await?;
+                StartedSession { first, notes }
             }
             RequestedLaunch::Configured(configured) => configured.start_programs(context, caller, place).await?,
         })
@@ -221,8 +224,7 @@ async fn plan_launch(
             RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }
         (_, None, Some(name), None) => {
-            let (request, runner) = named_test_request::prepare_named_test(supervisor, &it, name, caller).await?;
-            RequestedLaunch::Test(Box::new(request), runner)
+            RequestedLaunch::Test(Box::new(prepare_named_test(supervisor, &it, name, caller).await?))
         }
         (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, caller).await,
         _ => {

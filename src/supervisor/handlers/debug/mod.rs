@@ -7,7 +7,7 @@
 //! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
 //! | `launch_config` | sessions as a configuration of launch.json describes them, with its tasks and its parts |
-//! | `named_test_request`, `cargo_test` | a test by its name; building the programs that contain Rust's tests |
+//! | `named_test_request`, `test_program`, `cargo_test` | a test by its name; the program that runs it; building those that contain Rust's tests |
 //! | `status` | the state of all sessions |
 //! | `breakpoints` | breakpoints, exceptions |
 //! | `started_programs` | several programs as one session: all of them start, or none |
@@ -28,3 +28,4 @@ mod probe;
 mod started_programs;
 mod status;
 mod swap_or_relaunch;
+mod test_program;

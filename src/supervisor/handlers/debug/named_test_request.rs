@@ -2,16 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
+use tether_base::error::{ErrorContext, Result};
 
 use super::cargo_test;
+use super::test_program::{TestProgram, test_program};
 use crate::api::debug::DebugLaunchParams;
-use crate::config::{NamedTest, PackageRunner, TestRun, TestRunner};
+use crate::config::{NamedTest, TestRun, TestRunner};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::supervisor::context::SupervisorContext;
 use crate::window::Caller;
+
+/// A test that is to be launched.
+pub struct TestRequest {
+    pub request: SessionRequest,
+    pub runner: TestRunner,
+    /// Which options are added.
+    pub notes: Vec<String>,
+}
 
 /// The request that runs the test, and what runs it. Errors: as [`NamedTest::resolve`]; the tests cannot be built, or are not
 /// trusted; their runner is not installed.
@@ -20,107 +28,50 @@ pub async fn prepare_named_test(
     it: &DebugLaunchParams,
     name: &str,
     caller: &dyn Caller,
-) -> Result<(SessionRequest, TestRunner)> {
-    let run = find_test(supervisor.sessions.workspace(), it, name).await?;
+) -> Result<TestRequest> {
+    let workspace = supervisor.sessions.workspace();
+    let run = find_test(workspace, it, name).await?;
     let (args, runner) = (it.args.clone().unwrap_or_default(), run.runner());
-    let given_cwd = it.cwd.as_ref().map(|cwd| supervisor.sessions.workspace().join(cwd));
+    let given_cwd = it.cwd.as_ref().map(|cwd| workspace.join(cwd));
     let given = DebugTarget {
         env: it.env.iter().cloned().collect(),
         stop_on_entry: it.stop_on_entry.unwrap_or_default(),
         ..DebugTarget::default()
     };
-    let (language, debug_target) = match run {
-        TestRun::Pytest { node, folder } => {
-            let what = DebugTargetKind::Module("pytest".to_owned());
-            // A node id is relative to where pytest runs.
-            let node = match &given_cwd {
-                Some(cwd) if *cwd != folder => folder.join(node).to_string_lossy().into_owned(),
-                _ => node,
-            };
-            ("python", DebugTarget { kind: what, args: prepend_args(&[&node], args), cwd: folder, ..given })
-        }
-        TestRun::Package { by, file, pattern, .. } => {
-            ("javascript", package_target(&by, &file, &pattern, args, given)?)
-        }
-        TestRun::Node { file, pattern, .. } => {
-            let cwd = file.parent().unwrap_or(Path::new("/")).to_owned();
-            let pattern = json!([format!("--test-name-pattern={pattern}")]);
-            let fields = [("runtimeArgs".to_owned(), pattern)].into_iter().collect();
-            ("javascript", DebugTarget { kind: DebugTargetKind::Program(file), args, cwd, fields, ..given })
-        }
-        TestRun::Go { package, pattern } => {
-            let fields = [("mode".to_owned(), json!("test"))].into_iter().collect();
-            let (args, cwd) = (prepend_args(&["-test.run", &pattern], args), package.clone());
-            ("go", DebugTarget { kind: DebugTargetKind::Program(package), args, cwd, fields, ..given })
-        }
-        TestRun::Cargo { folder } => {
+    let program = match run {
+        TestRun::Cargo { folder, source } => {
             let program = it.program.as_ref().map(PathBuf::from);
-            let test = cargo_test::build_and_find_test(supervisor, &folder, program.as_deref(), name, caller).await?;
+            let wanted = match &source {
+                Some(source) => cargo_test::WantedTest::WholeProgram { source },
+                None => cargo_test::WantedTest::Named { name, source: program.as_deref() },
+            };
+            let test = cargo_test::build_and_find_test(supervisor, &folder, wanted, caller).await?;
             let mut env = given.env.clone();
             // As `cargo test` sets it.
             let manifest = test.folder.to_string_lossy().into_owned();
             env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
-            let args = prepend_args(&[&test.name, "--exact", "--nocapture"], args);
+            let filter = test.name.into_iter().flat_map(|name| [name, "--exact".to_owned()]);
+            let args = filter.chain(["--nocapture".to_owned()]).chain(args).collect();
             let (kind, cwd) = (DebugTargetKind::Program(test.program), test.folder);
-            ("rust", DebugTarget { kind, args, cwd, env, ..given })
+            let debug_target = DebugTarget { kind, args, cwd, env, ..given };
+            TestProgram { language: "rust", debug_target, added: Vec::new() }
         }
+        run => test_program(run, workspace, given_cwd.as_deref(), args, given)?,
     };
+    let notes = program.note(runner).into_iter().collect();
     // By default each runs where its runner would run it.
     let debug_target = match given_cwd {
-        Some(cwd) => DebugTarget { cwd, ..debug_target },
-        None => debug_target,
+        Some(cwd) => DebugTarget { cwd, ..program.debug_target },
+        None => program.debug_target,
     };
     let request = SessionRequest {
         name: name.to_owned(),
         debug_target,
         adapter: it.adapter.clone(),
-        language: Some(language.to_owned()),
+        language: Some(program.language.to_owned()),
         ..SessionRequest::default()
     };
-    Ok((request, runner))
-}
-
-/// vitest and jest, whose own limits of time would end a test that is stopped at a breakpoint. Errors: it is not installed.
-fn package_target(
-    by: &PackageRunner,
-    file: &Path,
-    pattern: &str,
-    args: Vec<String>,
-    given: DebugTarget,
-) -> Result<DebugTarget> {
-    let command = by.runner.command();
-    if !by.script.is_file() {
-        let error = Error::new(ErrorKind::MissingTool, format!("cannot run `{command}`"));
-        let error = error.because(format!("there is no {}", by.script.display()));
-        return Err(error.hint(format!("`npm install` in {} installs what the package names", by.package.display())));
-    }
-    let file = file.to_string_lossy();
-    let own = match by.runner {
-        TestRunner::Jest => vec![
-            "--runTestsByPath",
-            &file,
-            "-t",
-            pattern,
-            "--runInBand",
-            "--testTimeout=86400000",
-            "--coverage=false",
-            "--watchAll=false",
-        ],
-        _ => vec![
-            "run",
-            &file,
-            "-t",
-            pattern,
-            "--no-file-parallelism",
-            "--testTimeout=0",
-            "--hookTimeout=0",
-            "--coverage.enabled=false",
-        ],
-    };
-    let skipped = json!(["<node_internals>/**", "**/node_modules/**"]);
-    let fields = [("skipFiles".to_owned(), skipped), ("smartStep".to_owned(), json!(true))].into_iter().collect();
-    let (kind, cwd) = (DebugTargetKind::Program(by.script.clone()), by.package.clone());
-    Ok(DebugTarget { kind, args: prepend_args(&own, args), cwd, fields, ..given })
+    Ok(TestRequest { request, runner, notes })
 }
 
 async fn find_test(workspace: &Path, it: &DebugLaunchParams, name: &str) -> Result<TestRun> {
@@ -136,8 +87,4 @@ async fn find_test(workspace: &Path, it: &DebugLaunchParams, name: &str) -> Resu
         NamedTest { name: &name, language, program, folder: &folder, workspace: &workspace }.resolve()
     });
     searching.await.doing(|| "cannot look for the test".to_owned())?
-}
-
-fn prepend_args(ours: &[&str], theirs: Vec<String>) -> Vec<String> {
-    ours.iter().map(|word| (*word).to_owned()).chain(theirs).collect()
 }
