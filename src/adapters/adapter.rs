@@ -81,6 +81,9 @@ pub struct Quirks {
     pub keeps_read_values: bool,
     /// It finds the line of a breakpoint by the anchor that is sent with it, in each version of a file that is loaded (node).
     pub finds_lines_by_anchor: bool,
+    /// The filter with which it stops where an exception leaves the user's code (debugpy): in a test run that is an uncaught one,
+    /// which the runner catches.
+    pub user_unhandled_filter: Option<&'static str>,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
     /// How its output begins to report that the source map of a script could not be read: the URL of the script and the cause
@@ -177,6 +180,7 @@ impl Quirks {
         detach_command: None,
         beside_program_field: None,
         release_expression: None,
+        user_unhandled_filter: None,
         detach_hook: None,
         ends_children: false,
         ends_launched_program: false,

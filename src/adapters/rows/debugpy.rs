@@ -45,6 +45,7 @@ pub const ADAPTER: Adapter = Adapter {
         hides_name_errors: true,
         release_expression: Some(RELEASE),
         ends_children: true,
+        user_unhandled_filter: Some("userUnhandled"),
         condition_reports: &[ConditionReport {
             runs_on: true,
             ..ConditionReport::named("Error while evaluating expression in conditional breakpoint")

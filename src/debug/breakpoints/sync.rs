@@ -146,9 +146,12 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
 async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     let able = target.capabilities();
     let stored = target.shared.breakpoints.current();
-    let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able);
+    let user_unhandled = target.quirks().user_unhandled_filter;
+    let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able, user_unhandled);
     if stored.has_default_exceptions() && target.shared.with_state(|state| state.stops_at_uncaught) {
-        (filters, filter_options) = as_request(offered_filters(PROVEN_UNCAUGHT, &able), &able);
+        let mut proven = offered_filters(PROVEN_UNCAUGHT, &able);
+        proven.extend(user_unhandled.filter(|filter| !proven.contains(filter)));
+        (filters, filter_options) = as_request(proven, &able);
     }
     add_editor_filters(&stored.editor_exceptions, &able, &mut filters, &mut filter_options);
     // Some adapters have no exceptions at all, and refuse even an empty list.
@@ -190,14 +193,23 @@ fn offered_filters(kinds: &[&[&'static str]], able: &DapCapabilities) -> Vec<&'s
     groups.find(|group| !group.is_empty()).unwrap_or_default()
 }
 
-/// The filters of an adapter for a spec: every adapter has its own.
-fn choose_filters(spec: &ExceptionSpec, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
+/// The filters of an adapter for a spec: every adapter has its own. `user_unhandled` is that which stops at uncaught exceptions
+/// of a test, too.
+fn choose_filters(
+    spec: &ExceptionSpec,
+    able: &DapCapabilities,
+    user_unhandled: Option<&str>,
+) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let mut chosen: Vec<String> = Vec::new();
     for (is_set, kinds) in [(spec.needs_caught(), CAUGHT), (spec.uncaught, UNCAUGHT)] {
         chosen.extend(offered_filters(kinds, able).into_iter().filter(|_| is_set).map(str::to_owned));
     }
-    chosen.extend(spec.filters.iter().cloned());
-    chosen.dedup();
+    let more = spec.filters.iter().map(String::as_str).chain(user_unhandled.filter(|_| spec.uncaught));
+    for filter in more {
+        if !chosen.iter().any(|it| it == filter) {
+            chosen.push(filter.to_owned());
+        }
+    }
     as_request(chosen, able)
 }
 
@@ -265,7 +277,7 @@ mod tests {
             };
             let class = class.map(str::to_owned);
             let spec = ExceptionSpec { caught, uncaught, class, ..ExceptionSpec::default() };
-            assert_eq!(choose_filters(&spec, &able).0, expect, "{offered:?}");
+            assert_eq!(choose_filters(&spec, &able, None).0, expect, "{offered:?}");
         };
         let debugpy = &["raised", "uncaught", "userUnhandled"];
         check(debugpy, true, false, None, &["raised"]);
@@ -277,6 +289,21 @@ mod tests {
         check(&["any", "RuntimeError"], true, false, None, &["any"]);
         check(&["rust_panic", "cpp_throw", "cpp_catch"], false, true, None, &["rust_panic", "cpp_throw"]);
         check(&[], true, true, None, &[]);
+    }
+
+    #[test]
+    fn an_uncaught_exception_of_a_test_leaves_the_users_code() {
+        let check = |uncaught: bool, expect: &[&str]| {
+            let filter = |name: &str| ExceptionBreakpointsFilter { filter: name.to_owned(), ..Default::default() };
+            let able = DapCapabilities {
+                exception_breakpoint_filters: vec![filter("raised"), filter("uncaught"), filter("userUnhandled")],
+                ..DapCapabilities::default()
+            };
+            let spec = ExceptionSpec { uncaught, ..ExceptionSpec::default() };
+            assert_eq!(choose_filters(&spec, &able, Some("userUnhandled")).0, expect);
+        };
+        check(true, &["uncaught", "userUnhandled"]);
+        check(false, &[]);
     }
 
     #[test]

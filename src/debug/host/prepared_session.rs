@@ -19,7 +19,7 @@ use super::managed_session::{ManagedSession, REQUEST_TIMEOUT};
 use super::process_survey::{ProcessSurvey, SurveyScope};
 use super::session_end_driver::{SessionEnding, SessionRun, drive_to_end};
 use super::session_request::SessionRequest;
-use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan};
+use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan, Quirks};
 use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
@@ -95,7 +95,10 @@ pub(super) async fn start_adapter(
         name: request.name.clone(),
         start: host.start.clone(),
         is_child_process: false,
-        quirks: row.quirks,
+        quirks: Quirks {
+            user_unhandled_filter: row.quirks.user_unhandled_filter.filter(|_| request.is_test_run),
+            ..row.quirks
+        },
         is_attached: request.debug_target.is_attach(),
         process: attached_process.clone(),
         stop_on_entry: request.debug_target.stop_on_entry(),

@@ -26,6 +26,9 @@ pub struct SessionRequest {
     /// Stop at exceptions that nothing catches, until the user chooses at which to stop.
     #[serde(default)]
     pub stops_at_uncaught: bool,
+    /// It runs a test by its name.
+    #[serde(default)]
+    pub is_test_run: bool,
 }
 
 impl SessionRequest {

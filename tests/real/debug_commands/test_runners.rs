@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
 use crate::debug_commands::named_tests::{package_with, stops_in};
@@ -409,4 +409,58 @@ fn a_test_of_dotnet_is_an_error_with_the_way_of_its_documentation() {
             "by its documentation `VSTEST_HOST_DEBUG=1 dotnet test",
         ],
     );
+}
+
+/// An uncaught exception of a test is one that its runner catches.
+#[test]
+fn a_failing_test_stops_where_it_fails_when_that_is_asked_for() {
+    let pytest = "def check(total):\n    assert total == 42  # STOP\n\ndef test_fails():\n    check(41)\n";
+    let unittest = "import unittest\n\nclass OrdersTest(unittest.TestCase):\n    def test_raises(self):\n        total = 41\n        raise KeyError(total)  # STOP\n\n    \
+                    def test_fails(self):\n        total = 41\n        self.assertEqual(total, 42)  # ASSERT\n";
+    let files = [("plain/test_unit.py", unittest), ("checked/conftest.py", ""), ("checked/test_orders.py", pytest)];
+    let Some(stage) = with_environment("pytest-plugins", &files) else { return };
+    stage.json(&["break", "exceptions", "--uncaught"]);
+    for (name, file, mark) in [
+        ("test_fails", "checked/test_orders.py", "STOP"),
+        ("OrdersTest.test_raises", "plain/test_unit.py", "STOP"),
+        ("OrdersTest.test_fails", "plain/test_unit.py", "ASSERT"),
+    ] {
+        let stopped = stage.json(&["debug", "launch", file, "--test", name, "--wait", "60"]);
+        let reason = &stopped["stopReason"];
+        let location = &reason["location"];
+        let at = format!("{}:{}", location["sourcePath"].as_str().unwrap_or_default(), location["lineNumber"]);
+        assert_eq!(
+            (reason["type"].as_str(), at.as_str()),
+            (Some("EXCEPTION"), stage.at(file, mark).as_str()),
+            "{stopped:#}"
+        );
+        assert_eq!(stage.value("total"), "41");
+        let ended = stage.json(&["debug", "continue", "--wait", "60"]);
+        assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(1)), "{ended:#}");
+    }
+    stage.json(&["break", "exceptions", "--uncaught=false"]);
+    let ended = stage.json(&["debug", "launch", "checked/test_orders.py", "--test", "test_fails", "--wait", "60"]);
+    assert_eq!(ended["state"], "TERMINATED", "{ended:#}");
+    stage.is_quiet();
+}
+
+#[test]
+fn a_runner_of_javascript_that_catches_what_a_test_throws_is_named_when_uncaught_exceptions_are_to_stop() {
+    let text = "it('throws', () => {\n  const total = 42;\n  throw new TypeError('of the test'); // STOP\n});\n";
+    let Some(stage) = package_with("jest", "jest", "orders.test.js", text) else { return };
+    stage.json(&["break", "exceptions", "--uncaught"]);
+    let ended = stage.json(&["debug", "launch", "--test", "throws", "--wait", "100"]);
+    assert!(
+        ended["state"] == "TERMINATED" && has_note(&ended, "`tether break exceptions --caught` stops"),
+        "{ended:#}"
+    );
+    stage.json(&["break", "exceptions", "--caught"]);
+    let stopped = stage.json(&["debug", "launch", "--test", "throws", "--wait", "100"]);
+    assert_eq!(
+        (&stopped["stopReason"]["type"], stage.value("total").as_str()),
+        (&json!("EXCEPTION"), "42"),
+        "{stopped:#}"
+    );
+    stage.json(&["debug", "stop"]);
+    stage.is_quiet();
 }

@@ -13,11 +13,15 @@ use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::supervisor::context::SupervisorContext;
 use crate::window::Caller;
 
+/// V8 says of an exception whether something catches it, and not what.
+const CAUGHT_BY_RUNNER: &str = "an exception of a test is caught by its runner, so that `--uncaught` does not stop at it: `tether break \
+                                exceptions --caught` stops where the user's own code throws";
+
 /// A test that is to be launched.
 pub struct TestRequest {
     pub request: SessionRequest,
     pub runner: TestRunner,
-    /// Which options are added.
+    /// Which options are added, and what does not stop.
     pub notes: Vec<String>,
 }
 
@@ -58,7 +62,10 @@ pub async fn prepare_named_test(
         }
         run => test_program(run, workspace, given_cwd.as_deref(), args, given)?,
     };
-    let notes = program.note(runner).into_iter().collect();
+    let exceptions = supervisor.sessions.exception_support().spec;
+    let caught_by_runner = CAUGHT_BY_RUNNER.to_owned();
+    let is_silent = program.language == "javascript" && exceptions.uncaught && !exceptions.caught;
+    let notes = program.note(runner).into_iter().chain(is_silent.then_some(caught_by_runner)).collect();
     // By default each runs where its runner would run it.
     let debug_target = match given_cwd {
         Some(cwd) => DebugTarget { cwd, ..program.debug_target },
@@ -69,6 +76,7 @@ pub async fn prepare_named_test(
         debug_target,
         adapter: it.adapter.clone(),
         language: Some(program.language.to_owned()),
+        is_test_run: true,
         ..SessionRequest::default()
     };
     Ok(TestRequest { request, runner, notes })
