@@ -36,9 +36,9 @@ use super::connect::{Connector, connect_to, connect_to_port, connect_to_socket, 
 use super::exit_reason::{BrokenPipeWriter, read_with_exit_reason};
 use super::exit_report::read_reported_exit;
 use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request, remove_launch_variables};
+use super::process_reports::ProcessReports;
 use super::scratch_folder::create_scratch_folder;
 use super::serve_task::ServeTask;
-use super::undebugged_children::UndebuggedChildren;
 
 /// How long the pipes of a process that has exited are read for its last output.
 const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -55,8 +55,8 @@ pub struct AdapterHost {
     pub start: StartRequest,
     /// Accepts the connections of the program's children, where they are debugged.
     pub children: Option<ChildListener>,
-    /// Receives which children of the program are not debugged.
-    pub undebugged_children: Option<UndebuggedChildren>,
+    /// Receives what the processes of the program report of what is not debugged.
+    pub process_reports: Option<ProcessReports>,
     started: Option<AdapterProgram>,
     /// Serves an adapter that runs in this process.
     served: Option<ServeTask>,
@@ -107,8 +107,8 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
     if let Some((reporter, scratch)) = plan.exit_reporter.zip(scratch.as_ref()) {
         reporter.install(scratch.path())?;
     }
-    let undebugged_children = plan
-        .child_reporter
+    let process_reports = plan
+        .process_reporter
         .zip(scratch.as_ref())
         .map(|(reporter, scratch)| reporter.install(scratch.path()))
         .transpose()?;
@@ -135,7 +135,7 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
         output,
         start,
         children,
-        undebugged_children,
+        process_reports,
         started,
         served,
         exits_on_close,
@@ -362,7 +362,7 @@ impl AdapterStart<'_> {
         let placeholders = [placeholders, &[("{scratch}", self.folder.as_os_str())]].concat();
         let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &placeholders)).collect();
         let command = shell_command(&argv);
-        let env = process_environment(&self.program, self.folder, self.launch_id);
+        let env = process_environment(&self.program, &placeholders, self.launch_id);
         let piped = tether_process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.ready_deadline.name))
                 .because(error)
@@ -431,19 +431,28 @@ async fn exit_reason(process: Process, output_reader: OutputReader) -> Option<St
 
 fn process_environment(
     program: &ProcessPlan,
-    scratch: &Path,
+    placeholders: &[(&str, &OsStr)],
     launch_id: &str,
 ) -> std::collections::BTreeMap<OsString, OsString> {
     let mut env = tether_process::clean_environment::<&str, &str>([]);
     for (name, value) in &program.env {
         match value {
-            Some(value) if value == "{scratch}" => env.insert(name.into(), scratch.into()),
-            Some(value) => env.insert(name.into(), value.into()),
+            Some(value) => env.insert(name.into(), fill_variable(value, placeholders)),
             None => env.remove(OsStr::new(name)),
         };
     }
     env.insert(tether_process::LAUNCH_ID.into(), launch_id.into());
     env
+}
+
+/// The value of a variable, whose placeholder may stand at its start, as a whole value or before a `/`: braces in a user's value
+/// stay.
+fn fill_variable(value: &str, placeholders: &[(&str, &OsStr)]) -> OsString {
+    let filled = placeholders.iter().find_map(|(name, text)| {
+        let rest = value.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        Some([*text, OsStr::new(rest)].into_iter().collect())
+    });
+    filled.unwrap_or_else(|| value.into())
 }
 
 /// The argument with its placeholders (`{socket}`, …) replaced.

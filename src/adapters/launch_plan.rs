@@ -13,7 +13,7 @@ use tether_backend::ServeAdapter;
 use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
 use super::exit_report::ExitReporter;
-use super::undebugged_children::ChildReporter;
+use super::process_reports::ProcessReporter;
 
 use tether_dap::types::{Fields, StartRequest};
 use tether_process::{LAUNCH_ID, LAUNCH_SESSION};
@@ -37,10 +37,10 @@ pub struct LaunchPlan {
     pub children: Option<ChildPlan>,
     /// The adapter knows how the program exits, and reports it only with this.
     pub exit_reporter: Option<ExitReporter>,
-    /// The program's children are not debugged, and report themselves.
-    pub child_reporter: Option<ChildReporter>,
     /// What the caller should know of how the program is run.
     pub note: Option<String>,
+    /// The processes of the program report what of them is not debugged.
+    pub process_reporter: Option<ProcessReporter>,
 }
 
 impl LaunchPlan {
@@ -60,8 +60,8 @@ impl LaunchPlan {
             allows_foreign_listener: false,
             children: None,
             exit_reporter: None,
-            child_reporter: None,
             note: None,
+            process_reporter: None,
         }
     }
 
@@ -97,7 +97,7 @@ pub struct ProcessPlan {
     pub argv: Vec<OsString>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// Added to tether's own environment; `None` unsets a variable. `{scratch}` as in `argv`, as a whole value.
+    /// Added to tether's own environment; `None` unsets a variable. Placeholders as in `argv`, as a whole value or before a `/`.
     pub env: BTreeMap<String, Option<String>>,
 }
 

@@ -13,7 +13,7 @@
 //! | `connect` | connections to a started adapter |
 //! | `child_processes` | which processes run what an adapter debugs, and which children an adapter debugs |
 //! | `child_listener` | connections of the program's own children |
-//! | `undebugged_children` | children that run without a debugger report themselves |
+//! | `process_reports` | processes report what of them is not debugged |
 //! | `scratch_folder` | the private folder of a session |
 //! | `serve_task` | the task of an adapter in this process |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
@@ -46,11 +46,11 @@ mod exit_report;
 mod host;
 mod launch_plan;
 mod listener_owner;
+mod process_reports;
 mod rows;
 mod scratch_folder;
 mod select;
 mod serve_task;
-mod undebugged_children;
 
 pub use adapter::{Adapter, ConditionReport, DetachHook, HitCounting, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
@@ -62,8 +62,8 @@ pub use exit_report::ExitReporter;
 pub use host::{AdapterHost, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::{find_attached_process, verify_target_listener};
+pub use process_reports::{ProcessReport, ProcessReporter, ProcessReports, UndebuggedChild};
 pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};
 pub use tether_node::wait_for_late_workers;
-pub use undebugged_children::{ChildReporter, UndebuggedChild, UndebuggedChildren};

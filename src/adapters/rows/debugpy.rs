@@ -2,7 +2,8 @@
 //!
 //! The direct way is without debugpy's adapter: the program connects to us and serves DAP itself, without the 44 ms
 //! that the adapter adds to every operation. Its children connect to the same address, and wait there for their `attach`:
-//! debugpy patches the functions of Python that start processes. The adapter is used for what the program cannot do
+//! debugpy patches the functions of Python that start processes, and a `sitecustomize` on PYTHONPATH lets those connect that are
+//! started through another program. The adapter is used for what the program cannot do
 //! alone: attaching to a running process by its id, and `sudo`.
 //!
 //! debugpy need not be installed for the interpreter: its folder is a program of its own, and runs on every Python.
@@ -17,6 +18,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tether_base::bounded_file::{self, Links};
 use tether_base::error::{Error, Result};
 use tether_dap::types::{Fields, StartRequest, set_field};
 use tether_dap::{DapClient, DapError, DapRequest};
@@ -26,7 +28,7 @@ use super::python;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
     DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan,
-    Quirks,
+    ProcessReporter, Quirks,
 };
 
 /// The row of the table.
@@ -63,8 +65,25 @@ pub const ADAPTER: Adapter = Adapter {
 /// modules of the standard library on the program's stderr.
 const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
 
+/// Where Python finds modules first.
+const MODULE_PATH: &str = "PYTHONPATH";
+/// Carries the address to which children connect to [`PROCESS_REPORTER`].
+const CHILD_ADDRESS: &str = "DEVTETHER_PYTHON_CHILDREN";
+/// Carries the folder of debugpy there.
+const DEBUGPY_FOLDER: &str = "DEVTETHER_DEBUGPY";
+
+const PROCESS_REPORTER: ProcessReporter = ProcessReporter {
+    script: include_str!("debug_children.py"),
+    path: "python/sitecustomize.py",
+    others: &[],
+    reason: "no debugger was attached to it",
+};
+
 /// Evaluated by a program that is detached from.
 const RELEASE: &str = concat!("exec('''", include_str!("release_python.py"), "''', {})");
+
+/// A larger program is not searched for gevent, in bytes.
+const MAX_PROGRAM_BYTES: u64 = 1 << 20;
 
 /// How long a child may take to respond to its first request.
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -95,11 +114,12 @@ const OF_PROGRAM: &[&str] = &[
 /// exits, and this one cannot be removed.
 const ENDPOINTS: (&str, &str) = ("DEBUGPY_ADAPTER_ENDPOINTS", "/proc/self/fd/1");
 
-/// It changes the functions of Python that start processes.
+/// It changes the functions of Python that start processes; what is launched has [`PROCESS_REPORTER`], too.
 fn debugged_children(target: &DebugTarget) -> DebuggedChildren {
     match target.bool_field("subProcess") {
         Some(false) => DebuggedChildren::None("`subProcess` is false"),
-        _ => DebuggedChildren::StartedByProgram,
+        _ if target.is_attach() || target.bool_field("sudo") == Some(true) => DebuggedChildren::StartedByProgram,
+        _ => DebuggedChildren::WithEnvironment,
     }
 }
 
@@ -179,7 +199,14 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     for name in OUTPUT_VARIABLES {
         env.entry((*name).to_owned()).or_insert_with(|| Some("1".to_owned()));
     }
-    if target.bool_field("gevent") == Some(true) {
+    let modules = env.get(MODULE_PATH).cloned().unwrap_or_else(|| std::env::var(MODULE_PATH).ok());
+    let own = "{scratch}/python".to_owned();
+    env.insert(MODULE_PATH.to_owned(), Some(modules.map_or(own.clone(), |modules| format!("{own}:{modules}"))));
+    if with_children {
+        env.insert(CHILD_ADDRESS.to_owned(), Some("{address}".to_owned()));
+        env.insert(DEBUGPY_FOLDER.to_owned(), Some(found.path.to_string_lossy().into_owned()));
+    }
+    if target.bool_field("gevent").unwrap_or_else(|| uses_gevent(target)) {
         // As debugpy's launcher does.
         env.entry("GEVENT_SUPPORT".to_owned()).or_insert_with(|| Some("True".to_owned()));
     }
@@ -195,7 +222,19 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     });
     let process = ProcessPlan { argv, cwd: target.cwd(), env };
     let plan = LaunchPlan::start_program(process, ConnectMethod::ConnectBack, StartRequest::Launch(fields));
-    Ok(LaunchPlan { children, ..plan })
+    Ok(LaunchPlan { children, process_reporter: Some(PROCESS_REPORTER), ..plan })
+}
+
+/// Whether a program names gevent, whose support in debugpy would not follow the threads of any other: in its file, as its
+/// module or among its arguments (`gunicorn --worker-class gevent`).
+fn uses_gevent(target: &DebugTarget) -> bool {
+    let text =
+        target.program().and_then(|program| bounded_file::read_text(&program, MAX_PROGRAM_BYTES, Links::Follow).ok());
+    let imports = |text: String| ["import gevent", "from gevent"].iter().any(|form| text.contains(form));
+    let is_named = |word: &str| word == "gevent" || word.ends_with("=gevent") || word == "gevent.monkey";
+    text.is_some_and(imports)
+        || target.module().is_some_and(is_named)
+        || target.args().unwrap_or_default().iter().any(|word| is_named(word))
 }
 
 /// The request for a child of a program that was launched with these fields.

@@ -13,8 +13,8 @@ use tether_base::error::{Error, Result};
 use tether_tools::is_program;
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, Address, ChildReporter, ConnectMethod, DebugTarget, DebugTargetKind,
-    DebuggedChildren, DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren,
+    DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, ProcessReporter, Quirks,
 };
 use crate::workspace::workspace_programs::RDBG;
 
@@ -50,7 +50,7 @@ const USER_OPTIONS: &str = "DEVTETHER_RUBYOPT";
 /// Carries the private folder to the program.
 const REPORTS: &str = "DEVTETHER_RUBY_REPORTS";
 
-const CHILD_REPORTER: ChildReporter = ChildReporter {
+const PROCESS_REPORTER: ProcessReporter = ProcessReporter {
     script: include_str!("report_child.rb"),
     path: "ruby/rubygems/defaults/ruby.rb",
     reason: NOT_DEBUGGED,
@@ -59,7 +59,7 @@ const CHILD_REPORTER: ChildReporter = ChildReporter {
 const NOT_DEBUGGED: &str = "rdbg debugs only the children that a program forks";
 
 /// A command of rdbg's console, which the program runs before its first line. Into a pipe, Ruby prints only when its buffer is
-/// full. The environment becomes the user's own, apart from the folder of [`CHILD_REPORTER`].
+/// full. The environment becomes the user's own, apart from the folder of [`PROCESS_REPORTER`].
 const BEFORE_FIRST_LINE: &str = concat!(
     "eval $stdout.sync = true; ",
     "[ENV['RUBYOPT'].to_s.gsub(%r{-r ?\\S+/lib/debug/open(?!\\S)}, '').strip, ENV.delete('DEVTETHER_RUBYOPT').to_s]",
@@ -105,7 +105,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     // as its console's, and writes plain text into it.
     let connect = ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") };
     let start = target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
-    Ok(LaunchPlan { child_reporter: Some(CHILD_REPORTER), ..LaunchPlan::start_program(process, connect, start) })
+    Ok(LaunchPlan { process_reporter: Some(PROCESS_REPORTER), ..LaunchPlan::start_program(process, connect, start) })
 }
 
 /// A script, or the command of a configuration, such as `bundle exec rails`.

@@ -3,6 +3,7 @@
 #
 # A debugger that attaches later sets its own trace function again. There must be no backslash and no triple quote in here.
 import _thread
+import os
 import sys
 import threading
 import time
@@ -13,6 +14,9 @@ from _pydev_bundle import pydev_monkey
 from _pydevd_bundle.pydevd_constants import PYDEVD_USE_SYS_MONITORING
 
 debugger = pydevd.get_global_debugger()
+# The folder of `debug_children.py` is gone with the session.
+for name in ("DEVTETHER_PYTHON_CHILDREN", "DEVTETHER_DEBUGPY"):
+    os.environ.pop(name, None)
 pydev_monkey._get_apply_arg_patching = lambda: False
 
 

@@ -112,7 +112,7 @@ pub(super) async fn start_adapter(
         plan,
         connector: Arc::clone(&host.connect),
         children: host.children.take(),
-        undebugged_children: host.undebugged_children.take(),
+        process_reports: host.process_reports.take(),
         pid: host.pid().filter(|_| is_program),
     };
     let (session, program, driver) = match prepared.joins {

@@ -70,6 +70,12 @@ fn describe_unreached(
         BindingStatus::Pending(None) if was_answered => describe_pending(managed.is_ended()).to_owned(),
         outcome => describe_outcome(spec, outcome, failure.as_deref(), managed.is_ended()),
     };
+    let unfollowed = session.shared.with_state(|state| state.undebugged.unfollowed_code().to_vec());
+    if is_bound && !unfollowed.is_empty() {
+        // Whether the line was reached is not known.
+        reason = reason.replace("the line was not reached", "nothing stopped there");
+        reason.push_str(&format!("; {}", unfollowed.join("; ")));
+    }
     if let Some(unnamed) = unnamed.filter(|_| is_bound && failure.is_none()) {
         reason.push_str(&format!("; a condition, which the adapter does not name, cannot be evaluated: {unnamed}"));
     }

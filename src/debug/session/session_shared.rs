@@ -164,6 +164,14 @@ impl SessionShared {
         }
     }
 
+    /// Adds why nothing stops in some code of a process that is debugged.
+    pub fn report_unfollowed_code(&self, pid: u32, reason: String) {
+        let text = format!("process {pid}: {reason}");
+        if self.with_state(|state| state.undebugged.add_code(text.clone())) {
+            self.event_log.push_notice("codeNotDebugged", text);
+        }
+    }
+
     /// Forwards an event to the joined editors, if there are any.
     pub fn forward_event(&self, target: usize, event: &RawEvent, except: Option<u64>) {
         if self.forwarded.receiver_count() > 0 {

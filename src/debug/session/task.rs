@@ -26,7 +26,9 @@ use super::target::{TargetPlan, drive_target};
 use super::target_handle::{TargetGuard, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
 use super::undebugged_processes::UndebuggedProcess;
-use crate::adapters::{ChildListener, Connector, OpenedChild, ProcessRuntime, UndebuggedChild, UndebuggedChildren};
+use crate::adapters::{
+    ChildListener, Connector, OpenedChild, ProcessReport, ProcessReports, ProcessRuntime, UndebuggedChild,
+};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
 /// The targets of a session that are connected at one time; each has a descriptor.
@@ -47,8 +49,8 @@ pub struct SessionProgram {
     pub connector: Connector,
     /// Accepts the connections of its children, where they are debugged.
     pub children: Option<ChildListener>,
-    /// Reports its children that are not debugged.
-    pub undebugged_children: Option<UndebuggedChildren>,
+    /// Receives what its processes report of what is not debugged.
+    pub process_reports: Option<ProcessReports>,
     /// The process of the program, where it was started for the session and serves the adapter's protocol itself.
     pub pid: Option<u32>,
 }
@@ -72,7 +74,7 @@ impl SessionTask {
     /// Runs the program until its last target has ended, or no handle to the session is left.
     pub async fn run(mut self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
         let (mut targets, mut calls, mut has_refused) = (TargetTasks::new(), JoinSet::new(), false);
-        let mut undebugged = self.program.undebugged_children.take();
+        let mut reports = self.program.process_reports.take();
         // Whether the programs are ended too.
         let (mut stopping, mut accepts_children): (Option<bool>, bool) = (None, true);
         // The session runs until it is known that no more children come.
@@ -119,11 +121,12 @@ impl SessionTask {
                     }
                 },
                 () = wait_for_last_child(&awaited) => awaited = None,
-                reported = next_undebugged(&mut undebugged) => match reported {
-                    Ok((child, reason)) => self.report_undebugged(child, reason),
+                reported = next_report(&mut reports) => match reported {
+                    Ok((ProcessReport::Undebugged(child), reason)) => self.report_undebugged(child, reason),
+                    Ok((ProcessReport::Blind { pid, reason }, _)) => self.shared.report_unfollowed_code(pid, reason),
                     Err(cause) => {
-                        warn!("cannot read which children are not debugged: {cause}");
-                        undebugged = None;
+                        warn!("cannot read the reports of the program's processes: {cause}");
+                        reports = None;
                     }
                 },
                 ended = targets.join_next(), if awaited.is_none() || !targets.is_empty() => {
@@ -345,10 +348,10 @@ async fn accept_child(children: Option<&ChildListener>) -> io::Result<DapConnect
     }
 }
 
-/// Resolves with the next child that is not debugged, and why it is not; never where none is reported.
-async fn next_undebugged(children: &mut Option<UndebuggedChildren>) -> io::Result<(UndebuggedChild, &'static str)> {
-    match children {
-        Some(children) => Ok((children.next().await?, children.reason)),
+/// Resolves with the next report, and why processes that are not debugged are not; never where there are none.
+async fn next_report(reports: &mut Option<ProcessReports>) -> io::Result<(ProcessReport, &'static str)> {
+    match reports {
+        Some(reports) => Ok((reports.next().await?, reports.reason)),
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,5 @@
-//! The processes of a program that the session does not debug, as far as they are known: why, and what each runs.
+//! The processes of a program that the session does not debug, as far as they are known: why, and what each runs. And the code of
+//! those that it debugs in which nothing stops.
 //!
 //! Does not depend on how they are found.
 
@@ -6,6 +7,8 @@ use crate::adapters::ProcessRuntime;
 
 /// How many are kept; further ones are counted.
 const MAX_PROCESSES: usize = 100;
+/// How many texts about debugged processes are kept.
+const MAX_TEXTS: usize = 8;
 
 /// A process that is not debugged.
 #[derive(Clone)]
@@ -40,6 +43,8 @@ pub struct UndebuggedProcesses {
     others: usize,
     /// Why those are not known that have ended before they were looked for.
     blind: Option<String>,
+    /// Of processes that are debugged: the code in which nothing stops.
+    unfollowed_code: Vec<String>,
 }
 
 impl UndebuggedProcesses {
@@ -54,6 +59,20 @@ impl UndebuggedProcesses {
         }
         self.first.push(process);
         true
+    }
+
+    /// Adds code of a debugged process in which nothing stops; whether it is new and kept.
+    pub fn add_code(&mut self, text: String) -> bool {
+        let is_kept = self.unfollowed_code.len() < MAX_TEXTS && !self.unfollowed_code.contains(&text);
+        if is_kept {
+            self.unfollowed_code.push(text);
+        }
+        is_kept
+    }
+
+    /// Code of debugged processes in which nothing stops, for readers.
+    pub fn unfollowed_code(&self) -> &[String] {
+        &self.unfollowed_code
     }
 
     /// Whether no more are kept.

@@ -110,7 +110,7 @@ impl AdapterSession {
             plan,
             connector: Arc::clone(&running.connect),
             children: running.children.take(),
-            undebugged_children: running.undebugged_children.take(),
+            process_reports: running.process_reports.take(),
             pid: None,
         };
         let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());

@@ -22,6 +22,7 @@ mod one_shot;
 mod page_stops;
 mod program_failures;
 mod python_children;
+mod python_processes;
 mod reloaded_modules;
 mod ruby_children;
 mod session_end;
