@@ -84,6 +84,11 @@ pub struct Quirks {
     /// The filter with which it stops where an exception leaves the user's code (debugpy): in a test run that is an uncaught one,
     /// which the runner catches.
     pub user_unhandled_filter: Option<&'static str>,
+    /// Evaluated in the frame of an exception: the exceptions in that one, as lines of text in hexadecimal digits (debugpy).
+    pub exception_parts: Option<&'static str>,
+    /// The line with which its runtime begins to print the exception of a task whose result nobody has asked for; a traceback
+    /// follows (Python's asyncio).
+    pub lost_exception_report: Option<&'static str>,
     /// How its output reports conditions of breakpoints that cannot be evaluated.
     pub condition_reports: &'static [ConditionReport],
     /// How its output begins to report that the source map of a script could not be read: the URL of the script and the cause
@@ -181,6 +186,8 @@ impl Quirks {
         beside_program_field: None,
         release_expression: None,
         user_unhandled_filter: None,
+        exception_parts: None,
+        lost_exception_report: None,
         detach_hook: None,
         ends_children: false,
         ends_launched_program: false,

@@ -48,6 +48,8 @@ pub const ADAPTER: Adapter = Adapter {
         release_expression: Some(RELEASE),
         ends_children: true,
         user_unhandled_filter: Some("userUnhandled"),
+        exception_parts: Some(include_str!("exception_parts.py")),
+        lost_exception_report: Some("Task exception was never retrieved"),
         condition_reports: &[ConditionReport {
             runs_on: true,
             ..ConditionReport::named("Error while evaluating expression in conditional breakpoint")

@@ -8,12 +8,14 @@
 //! | `threads`, `stack`, `variables`, `evaluate`, `source` | the requests, and their responses |
 //! | `ranged_list` | long lists of Python, part by part |
 //! | `unreached` | which breakpoints have not stopped a session, and why |
+//! | `exception_parts` | the exceptions in one exception |
 //! | `failed_conditions`, `panic_message` | what the output says of conditions and of Rust panics |
 //! | `stop_cache` | responses that stay valid until the program runs |
 //! | `value_limits` | how much of a large value is shown |
 //! | `stop_summary` | why the program stopped and where, within a budget |
 
 mod evaluate;
+mod exception_parts;
 mod failed_conditions;
 mod frame;
 mod frame_folding;
@@ -31,6 +33,7 @@ mod variables;
 
 pub(in crate::debug) use evaluate::evaluate_in_targets;
 pub use evaluate::{evaluate, set_variable, unread_value_note};
+pub use exception_parts::exception_parts;
 pub use failed_conditions::{FailedCondition, failed_conditions};
 pub use frame::{StackFrameInfo, ThreadStack};
 pub use frame_folding::SummaryFrame;

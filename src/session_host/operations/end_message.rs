@@ -11,6 +11,8 @@ use crate::vocabulary::RunState;
 /// How much of its last output an unsuccessful program's end has.
 const LAST_LINES: usize = 12;
 const LAST_BYTES: usize = 2000;
+/// How many exceptions of tasks are named.
+const MAX_LOST_EXCEPTIONS: usize = 5;
 /// How many pieces of output are searched for these lines.
 const LAST_PIECES: usize = 50;
 
@@ -33,6 +35,36 @@ pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String>
     let has_failed = ends.iter().any(|end| end.signal.is_some() || end.code.is_some_and(|code| code != 0));
     let output = if has_failed { last_lines(&read_output(managed)) } else { String::new() };
     Some(if output.is_empty() { end } else { format!("{end}; it printed last:\n{output}") })
+}
+
+/// The exceptions of tasks whose result nobody has asked for: a program may end with success after them.
+pub fn lost_exception_notes(managed: &ManagedSession, state: RunState) -> Vec<String> {
+    let report = managed.adapter.quirks.lost_exception_report.filter(|_| state == RunState::Terminated);
+    report.map_or_else(Vec::new, |report| find_lost_exceptions(&read_output(managed), report))
+}
+
+/// Each report is followed by Python's traceback, whose first line without indentation is the exception.
+fn find_lost_exceptions(output: &str, report: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut lines = output.lines();
+    while lines.by_ref().any(|line| line.trim_end() == report) {
+        let mut place = None;
+        let mut traceback = lines.by_ref().skip_while(|line| !line.starts_with("Traceback ")).skip(1);
+        let exception = traceback.find(|line| {
+            let at = line.trim_start().strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "));
+            place = at
+                .map(|(file, line)| format!("{file}:{}", line.split(',').next().unwrap_or_default()))
+                .or(place.take());
+            !line.starts_with(' ')
+        });
+        if found.len() < MAX_LOST_EXCEPTIONS
+            && let Some(exception) = exception
+        {
+            let at = place.map_or_else(String::new, |place| format!(" at {place}"));
+            found.push(format!("a task has raised an exception that nobody has retrieved: {exception}{at}"));
+        }
+    }
+    found
 }
 
 /// Errors: the session has run a test by its name, and its end shows that no test was run.
@@ -96,6 +128,23 @@ mod tests {
         check(None, Some(9), false, "was ended by signal 9");
         check(None, None, false, "has ended; its exit code is unknown");
         check(None, None, true, "is no longer debugged");
+    }
+
+    #[test]
+    fn an_exception_of_a_task_is_the_end_of_its_traceback() {
+        let report = "Task exception was never retrieved";
+        let one = |name: &str| {
+            format!(
+                "{report}\nfuture: <Task>\nTraceback (most recent call last):\n  File \"/w/a.py\", line 2, in outer\n    bad()\n  \
+                 File \"/w/a.py\", line 3, in bad\n    raise {name}\n{name}: lost\n"
+            )
+        };
+        let note =
+            |name: &str| format!("a task has raised an exception that nobody has retrieved: {name}: lost at /w/a.py:3");
+        let output = format!("before\n{}between\n{}after\n", one("ValueError"), one("KeyError"));
+        assert_eq!(find_lost_exceptions(&output, report), [note("ValueError"), note("KeyError")]);
+        assert_eq!(find_lost_exceptions("Traceback\n", report), [""; 0]);
+        assert_eq!(find_lost_exceptions(&format!("{report}\n"), report), [""; 0]);
     }
 
     #[test]

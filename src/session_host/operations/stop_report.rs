@@ -11,7 +11,7 @@ use tether_base::ring::RingQuery;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::convert;
-use super::end_message::{describe_end, require_test_run};
+use super::end_message::{describe_end, lost_exception_notes, require_test_run};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
 use crate::api::debug::results::{StopLocation, StopReason, StopReport, StopSnapshot};
@@ -153,6 +153,7 @@ pub async fn stop_report(
         ..StopReport::default()
     };
     report.notes.extend(managed.session.event_log().take_notices());
+    report.notes.extend(lost_exception_notes(managed, report.state));
     report.notes.extend(editor_resume_note(managed));
     let Some((target, stop)) = waited.stop else {
         // They may be why nothing stopped.
@@ -172,6 +173,8 @@ pub async fn stop_report(
             report.notes.push(note.to_owned());
         }
     }
+    let parts = timeout_at(until, inspect::exception_parts(&managed.session, target, &stop)).await.unwrap_or_default();
+    report.notes.extend(parts.iter().map(|part| format!("it has in it: {part}")));
     report.notes.extend(stop.hits.first().and_then(|(id, _)| inspect::older_code_note(managed, *id)));
     // At last: lldb-dap reports them behind the stop.
     report.notes.extend(condition_notes(managed, Some(&stop)));

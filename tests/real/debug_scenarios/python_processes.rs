@@ -173,3 +173,37 @@ fn a_worker_of_a_fork_server_stops() {
     assert_eq!(ended["state"], "TERMINATED", "{ended:#}");
     stage.nothing_is_left();
 }
+
+#[test]
+fn the_exceptions_of_a_group_are_listed_with_their_places() {
+    let text = "import asyncio\n\nasync def bad(n):\n    raise ValueError(f'bad {n}')  # RAISED\n\nasync def main():\n    async with asyncio.TaskGroup() as tasks:  # STOP\n        \
+                tasks.create_task(bad(1))\n        tasks.create_task(bad(2))\n\nasyncio.run(main())\n";
+    let Some(stage) = with_python(None, "app.py", text) else { return };
+    stage.json(&["break", "exceptions", "--uncaught"]);
+    let stop = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
+    stage.check(&stop, "EXCEPTION", "# STOP");
+    let at = format!("app.py:{}", stage.line("# RAISED"));
+    for n in [1, 2] {
+        let note = stop["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|note| note.as_str().unwrap().contains(&format!("ValueError: bad {n}")));
+        assert!(note.is_some_and(|note| note.as_str().unwrap().ends_with(&at)), "{stop:#}");
+    }
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn an_exception_of_a_task_that_nobody_has_retrieved_is_named_at_the_end() {
+    let text = "import asyncio\n\nasync def bad():\n    raise ValueError('lost')  # RAISED\n\nasync def main():\n    task = asyncio.create_task(bad())\n    \
+                await asyncio.wait([task])\n\nasyncio.run(main())\nprint('end')\n";
+    let Some(stage) = with_python(None, "app.py", text) else { return };
+    let ended = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
+    let expect = "a task has raised an exception that nobody has retrieved: ValueError: lost at ";
+    let note = ended["notes"].as_array().into_iter().flatten().find(|note| note.as_str().unwrap().starts_with(expect));
+    let at = format!("app.py:{}", stage.line("# RAISED"));
+    assert!(ended["exitCode"] == 0 && note.is_some_and(|note| note.as_str().unwrap().ends_with(&at)), "{ended:#}");
+    stage.nothing_is_left();
+}
