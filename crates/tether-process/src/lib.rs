@@ -54,7 +54,7 @@ pub use platform::{
     has_dead_connections, is_any_listening, is_listened_on, is_own_connection, is_program_replaced, is_traced,
     list_listeners, list_ports_of, program_path, read_account_home, read_arguments, read_boot_id, read_environment,
     read_environment_value, read_environment_values, read_facts, read_inotify_limits, read_name, read_ticks_since_boot,
-    runs_program,
+    read_tracer, runs_program,
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_search::{

@@ -111,7 +111,13 @@ pub fn read_arguments(pid: u32) -> io::Result<Vec<OsString>> {
 
 /// Whether a debugger traces `pid`. A process that is gone is not.
 pub fn is_traced(pid: u32) -> bool {
-    open_process(pid).and_then(|it| it.status().map_err(to_io_error)).is_ok_and(|status| status.tracerpid != 0)
+    read_tracer(pid).is_some()
+}
+
+/// The process that traces `pid`; `None` also if `pid` is gone.
+pub fn read_tracer(pid: u32) -> Option<u32> {
+    let status = open_process(pid).ok()?.status().ok()?;
+    u32::try_from(status.tracerpid).ok().filter(|tracer| *tracer != 0)
 }
 
 /// Where the program of this process lies, or what has replaced it.

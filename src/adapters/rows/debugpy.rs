@@ -25,6 +25,7 @@ use tether_dap::{DapClient, DapError, DapRequest};
 use tether_tools::is_program;
 
 use super::python;
+use super::python_attach::require_attachable;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
     DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan,
@@ -179,9 +180,15 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         (DebugTargetKind::Listener(address), _) => Ok(plan_attach_to_listener(address.clone(), target)),
         (_, Some(address)) => Ok(plan_attach_to_listener(address, target)),
         (DebugTargetKind::Pid(pid), _) => {
+            require_attachable(*pid, found)?;
             plan_through_adapter(found, target, attach_request(target, json!({"processId": pid})))
         }
-        (DebugTargetKind::Configuration, _) => plan_through_adapter(found, target, attach_request(target, json!({}))),
+        (DebugTargetKind::Configuration, _) => {
+            let process =
+                target.fields.get("processId").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok());
+            process.map_or(Ok(()), |pid| require_attachable(pid, found))?;
+            plan_through_adapter(found, target, attach_request(target, json!({})))
+        }
         _ => Err(target.unsupported_error(ADAPTER.name, "it debugs Python programs, modules and processes")),
     }
 }

@@ -14,6 +14,7 @@ mod native;
 mod netcoredbg;
 mod node;
 mod python;
+mod python_attach;
 mod rdbg;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ mod node_stops;
 mod one_shot;
 mod page_stops;
 mod program_failures;
+mod python_attach;
 mod python_children;
 mod python_processes;
 mod reloaded_modules;
