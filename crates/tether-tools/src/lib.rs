@@ -26,7 +26,7 @@ mod tool_status;
 
 pub use atomic_install::{InstallOutcome, InstallablePackage};
 pub use installer::{Installer, install_tool};
-pub use pins::{ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
+pub use pins::{DebianJdk, ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
 pub use system_programs::{SystemProgram, check_program_version};
 pub use tether_base::path_lookup::{find_on_path, is_program};
 pub use tool_status::{ToolState, ToolStatus, cache_folder, entry_path, list_tools, tools_folder};

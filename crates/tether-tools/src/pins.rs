@@ -21,6 +21,9 @@ pub struct Pins {
     /// Only tests use them.
     #[serde(rename = "template")]
     pub templates: Vec<ExtensionTemplate>,
+    /// Only tests use them, and do without those that are not to be had.
+    #[serde(rename = "jdk")]
+    pub jdks: Vec<DebianJdk>,
     #[expect(dead_code, reason = "read by the tidy test, which compares the examples with it")]
     typescript: toml::Value,
 }
@@ -52,6 +55,18 @@ pub struct ExtensionTemplate {
     pub arguments: Vec<String>,
     /// The tools that generate it.
     pub needs: Vec<String>,
+}
+
+/// A JDK from the packages of a newer Debian, for tests.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DebianJdk {
+    /// The name of its folder among those of the tools.
+    pub name: String,
+    /// The release of Debian.
+    pub suite: String,
+    /// Its packages, with the C library that they are linked with.
+    pub packages: Vec<String>,
 }
 
 /// A tool in a folder of its own.

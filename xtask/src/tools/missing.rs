@@ -17,13 +17,19 @@ impl Missing {
     }
 }
 
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.name, indent(&self.cause))
+    }
+}
+
 /// Errors: when anything is missing, all of it, each with its cause.
 pub fn report_missing(missing: &[Missing]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
     let names: Vec<&str> = missing.iter().map(|it| it.name.as_str()).collect();
-    let causes: String = missing.iter().map(|it| format!("\n  {}: {}", it.name, indent(&it.cause))).collect();
+    let causes: String = missing.iter().map(|it| format!("\n  {it}")).collect();
     bail!("not installed: {}{causes}\n  hint: `cargo xtask tools` tries again", names.join(", "))
 }
 

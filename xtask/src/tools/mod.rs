@@ -4,6 +4,7 @@
 //! How a tool is installed is the product's `tools` module, so that there is one installer and one file of pins.
 //! Does not depend on what the tools are used for.
 
+mod debian_jdk;
 mod extension_templates;
 mod missing;
 mod system_packages;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use anyhow::Result;
 use tether_tools::{InstallOutcome, InstallablePackage, Installer, Pins};
 
+use self::debian_jdk::JdkPackage;
 use self::extension_templates::TemplatePackage;
 use self::missing::{Missing, report_missing};
 use crate::shell::to_anyhow;
@@ -48,6 +50,14 @@ async fn install_each(set: ToolSet) -> Result<Vec<Missing>> {
     for template in pins.templates.iter().filter(|_| set == ToolSet::Tests) {
         let package = TemplatePackage::new(template, &pins);
         missing.extend(install_one(package.name(), &package.pin(), set, installer.ensure_package(&package)).await);
+    }
+    for jdk in pins.jdks.iter().filter(|_| set == ToolSet::Tests) {
+        let package = JdkPackage(jdk);
+        let failed = install_one(package.name(), &package.pin(), set, installer.ensure_package(&package)).await;
+        // Their tests go on without them: another distribution may not have them.
+        if let Some(missing) = failed {
+            println!("  {:<19} {missing}", "left out");
+        }
     }
     Ok(missing)
 }
