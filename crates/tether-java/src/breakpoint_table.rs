@@ -50,6 +50,8 @@ pub(crate) struct JavaBreakpoint {
     pub bound: Vec<BoundRequest>,
     /// The line to which it is bound.
     pub line: Option<i32>,
+    /// Its column has chosen the code to which it is bound.
+    pub is_column_met: bool,
     /// The class file with its code, where that is older than its source.
     pub older_code: Option<PathBuf>,
 }
@@ -70,8 +72,8 @@ pub(crate) enum BreakpointPlace {
         path: PathBuf,
         line: i32,
         package: Option<String>,
-        /// Whether the client has asked for a column, which the line tables of classes do not have.
-        has_column: bool,
+        /// From 1, in UTF-16 code units: it chooses among the lambdas of the line. The line tables of classes have none.
+        column: Option<usize>,
     },
     Function(FunctionName),
     /// On a line of a class, or of one inside of it.
@@ -226,7 +228,8 @@ impl BreakpointTable {
     pub(crate) fn add(&mut self, place: BreakpointPlace, conditions: StopConditions) -> i64 {
         let id = self.last_id.saturating_add(1);
         self.last_id = id;
-        let entry = JavaBreakpoint { id, place, conditions, hits: 0, bound: Vec::new(), line: None, older_code: None };
+        let (bound, line, is_column_met, older_code) = Default::default();
+        let entry = JavaBreakpoint { id, place, conditions, hits: 0, bound, line, is_column_met, older_code };
         self.entries.insert(id, entry);
         id
     }

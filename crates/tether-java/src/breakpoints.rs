@@ -21,6 +21,7 @@ use super::breakpoint_table::{
 };
 use super::class_age::find_older_code;
 use super::java_vm::JavaClass;
+use super::line_code::choose_code;
 use super::session::JavaSession;
 use super::signatures::{is_jdk_class, package_path};
 
@@ -177,7 +178,7 @@ async fn bind_to_classes(session: &JavaSession, entry: &JavaBreakpoint, classes:
     }
 }
 
-/// To all code of that line; of a line without code, to the next line with some.
+/// To the code of that line, wherever it begins; of a line without code, to the next line with some.
 async fn bind_line(
     session: &JavaSession,
     entry: &JavaBreakpoint,
@@ -209,8 +210,10 @@ async fn bind_line(
             session.vm.request(&ClearEventRequest { kind, request }).await?;
         }
     }
+    let found = code.into_iter().filter(|(line, _)| *line == nearest).map(|(_, location)| location).collect();
+    let chosen = choose_code(session, &entry.place, nearest, found).await?;
     let mut bound = Vec::new();
-    for (_, location) in code.into_iter().filter(|(line, _)| *line == nearest) {
+    for location in chosen.locations {
         bind_location(session, entry.id, location).await?;
         bound.extend(classes.iter().find(|class| class.id == location.class));
     }
@@ -218,6 +221,7 @@ async fn bind_line(
     session.with_tables(|tables| {
         if let Some(entry) = tables.breakpoints.entries.get_mut(&entry.id) {
             entry.line = Some(nearest);
+            entry.is_column_met |= chosen.is_column_met;
             entry.older_code = older_code.or(entry.older_code.take());
         }
     });
@@ -309,7 +313,8 @@ pub(crate) async fn remove_breakpoint(session: &JavaSession, id: i64) -> Answer<
 /// The place of a line breakpoint; the package of the file with slashes, if the file could be read.
 pub(crate) fn line_place(path: &Path, at: &SourceBreakpoint, package: Option<String>) -> BreakpointPlace {
     let line = i32::try_from(at.line).unwrap_or(i32::MAX);
-    BreakpointPlace::Line { path: path.to_owned(), line, package, has_column: at.column.is_some() }
+    let column = at.column.and_then(|column| usize::try_from(column).ok());
+    BreakpointPlace::Line { path: path.to_owned(), line, package, column }
 }
 
 /// Whether a breakpoint may be in a class of that signature, as far as the name of the class tells.
@@ -339,8 +344,8 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
         BreakpointPlace::ClassLine { line, .. } => (None, Some(i64::from(entry.line.unwrap_or(*line)))),
         _ => (None, None),
     };
-    let ignored_column =
-        matches!(&entry.place, BreakpointPlace::Line { has_column: true, .. }).then_some(IGNORED_COLUMN);
+    let has_column = matches!(&entry.place, BreakpointPlace::Line { column: Some(_), .. });
+    let ignored_column = (has_column && !entry.is_column_met).then_some(IGNORED_COLUMN);
     let unbound = || match &entry.place {
         BreakpointPlace::Line { .. } => "no loaded class has code there yet".to_owned(),
         BreakpointPlace::Function(function) => format!("no loaded class has a method {} yet", function.method),
@@ -370,6 +375,7 @@ mod tests {
                 hits: 0,
                 bound: if is_bound { vec![bound] } else { Vec::new() },
                 line: Some(3),
+                is_column_met: false,
                 older_code: None,
             })
         };

@@ -103,7 +103,7 @@ impl<'a> ClassReader<'a> {
 type OnAttribute<'f, 'a> = dyn FnMut(&[u8], &'a [u8]) -> Option<()> + 'f;
 
 /// The constants of a class (JVMS 4.4), as far as they are needed.
-struct ConstantPool<'a> {
+pub(crate) struct ConstantPool<'a> {
     items: Vec<PoolItem<'a>>,
 }
 
@@ -111,12 +111,23 @@ enum PoolItem<'a> {
     Text(&'a [u8]),
     /// The index of its name.
     Class(u16),
+    /// A field, a method, or a name with a type: the index of its second part.
+    Second(u16),
     Other,
 }
 
 impl<'a> ConstantPool<'a> {
     fn read(reader: &mut ClassReader<'a>) -> Option<ConstantPool<'a>> {
         let count = usize::try_from(reader.number::<2>()?).ok()?;
+        ConstantPool::read_items(reader, count)
+    }
+
+    /// The constants in these bytes; `count` is one more than there are.
+    pub(crate) fn of_bytes(count: usize, bytes: &'a [u8]) -> Option<ConstantPool<'a>> {
+        ConstantPool::read_items(&mut ClassReader { rest: bytes }, count)
+    }
+
+    fn read_items(reader: &mut ClassReader<'a>, count: usize) -> Option<ConstantPool<'a>> {
         // Constants are counted from 1.
         let mut items = vec![PoolItem::Other];
         while items.len() < count {
@@ -133,6 +144,9 @@ impl<'a> ConstantPool<'a> {
             items.push(match tag {
                 1 => PoolItem::Text(data),
                 7 => PoolItem::Class(u16::from_be_bytes(data.try_into().ok()?)),
+                9..=12 | 17 | 18 => {
+                    PoolItem::Second(ClassReader { rest: data.get(2..)? }.number::<2>()?.try_into().ok()?)
+                }
                 _ => PoolItem::Other,
             });
             // `long` and `double` count twice.
@@ -154,7 +168,16 @@ impl<'a> ConstantPool<'a> {
         decode_modified_utf8(self.bytes(index)?)
     }
 
-    fn class_name(&self, index: u32) -> Option<String> {
+    /// The type of a field or a method, `(I)V`, by the index that an instruction has.
+    pub(crate) fn descriptor(&self, index: u32) -> Option<&'a str> {
+        let second = |index: u32| match self.items.get(usize::try_from(index).ok()?)? {
+            PoolItem::Second(second) => Some(u32::from(*second)),
+            _ => None,
+        };
+        std::str::from_utf8(self.bytes(second(second(index)?)?)?).ok()
+    }
+
+    pub(crate) fn class_name(&self, index: u32) -> Option<String> {
         match self.items.get(usize::try_from(index).ok()?)? {
             PoolItem::Class(name) => self.text(u32::from(*name)),
             _ => None,

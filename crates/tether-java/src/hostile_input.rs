@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::breakpoint_table::{BreakpointPlace, is_class_around};
 use super::class_file::parse_class_file;
 use super::expression::parser::parse_expression;
+use super::lambdas::target_of_column;
 use super::signatures::{class_signature, is_jdk_class, method_types, package_path, parameter_names, short_type_name};
 use super::small_stack::run_on_small_stack;
 use super::smart_step::calls_on_line;
@@ -22,6 +23,7 @@ fn read_text(text: &str) {
     }
     is_class_around(text, "a.B");
     calls_on_line(text, 1);
+    target_of_column(text, 1, 5);
     parse_header(text);
     for signature in [text.to_owned(), class_signature(text), format!("({text})V")] {
         short_type_name(&signature);

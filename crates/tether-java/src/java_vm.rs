@@ -13,8 +13,8 @@ use tether_base::sync::lock;
 use tether_jdwp::commands::class_types::Superclass;
 use tether_jdwp::commands::objects::TypeOfObject;
 use tether_jdwp::commands::reference_types::{
-    DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, IsObsolete, LineEntry, LineTable, MethodVariables,
-    MethodsWithGeneric, Signature, SourceFile, VariableTableWithGeneric,
+    Bytecodes, ConstantPoolOf, DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, IsObsolete, LineEntry,
+    LineTable, MethodVariables, MethodsWithGeneric, PoolBytes, Signature, SourceFile, VariableTableWithGeneric,
 };
 use tether_jdwp::commands::virtual_machine::{CapabilitiesNew, ClassesBySignature, VmCapabilities};
 use tether_jdwp::values::{MethodId, ObjectId, ReferenceTypeId, TYPE_CLASS, TYPE_INTERFACE, TypeTag};
@@ -337,6 +337,20 @@ impl JavaVm {
         let methods: Vec<MethodId> = self.methods(class).await?.iter().map(|method| method.id).collect();
         let read = methods.into_iter().map(|method| async move { Ok((method, self.lines(class, method).await?)) });
         try_join_all(read).await
+    }
+
+    /// The instructions of a method, and the constants that they refer to; `None` where the virtual machine does not give them.
+    pub(crate) async fn code(
+        &self,
+        class: &JavaClass,
+        method: MethodId,
+    ) -> Result<Option<(Vec<u8>, PoolBytes)>, JdwpError> {
+        if !(self.capabilities.get_bytecodes && self.capabilities.get_constant_pool) {
+            return Ok(None);
+        }
+        let request = Bytecodes { class: class.id, method };
+        let Some(code) = self.method_table(class, method, &request).await? else { return Ok(None) };
+        Ok(Some((code, self.request(&ConstantPoolOf { class: class.id }).await?)))
     }
 
     /// The variables of a method; `None` where the class was compiled without them.

@@ -19,6 +19,7 @@
 //! | `thread_suspends`, `thread_control` | how often each thread is suspended and why; the commands that follow, and calls |
 //! | `thread_ids` | the ids of threads |
 //! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
+//! | `line_code`, `line_entries`, `bytecode`, `lambdas` | which code of a line a breakpoint is bound to: where the line begins, which lambda |
 //! | `class_age` | where class files lie, and whether one is older than its source |
 //! | `hot_swap`, `code_origin` | changed classes are redefined while the program runs; where its code has come from |
 //! | `old_frames` | frames of code that was redefined: what was read of it before |
@@ -49,6 +50,7 @@ mod attach;
 mod blocking;
 mod breakpoint_table;
 mod breakpoints;
+mod bytecode;
 mod captured_events;
 mod class_age;
 mod class_file;
@@ -70,7 +72,10 @@ mod java_backend;
 mod java_program;
 mod java_vm;
 mod known_frames;
+mod lambdas;
 mod launch_arguments;
+mod line_code;
+mod line_entries;
 #[cfg(test)]
 mod model_tests;
 mod monitor_events;

@@ -11,7 +11,7 @@ use tether_jdwp::values::{JdwpValue, ObjectId};
 use super::breakpoint_table::{LogPart, StopConditions};
 use super::expression::parser::parse_expression;
 use super::session::{FrameSpot, JavaSession};
-use super::thread_control;
+use super::{line_code, thread_control};
 use crate::expression::operations;
 
 /// The conditions as a client sends them. Errors: one of them cannot be evaluated.
@@ -77,8 +77,11 @@ async fn decide_stop(session: &JavaSession, thread: ObjectId, id: i64, condition
         false => None,
     };
     if let Some(condition) = &conditions.condition {
-        let value = operations::evaluate_once(session, spot, condition).await?;
-        match value {
+        let value = operations::evaluate_once(session, spot, condition).await;
+        if value.is_err() && line_code::is_meant_for_other(session, spot, id, condition).await? {
+            return Ok(false);
+        }
+        match value? {
             JdwpValue::Boolean(true) => {}
             JdwpValue::Boolean(false) => return Ok(false),
             _ => return Err("it is neither true nor false".into()),

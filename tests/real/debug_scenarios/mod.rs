@@ -10,6 +10,7 @@ mod exits;
 mod hit_counts;
 mod java_classes;
 mod java_events;
+mod java_lines;
 mod java_status;
 mod java_stops;
 mod java_suspensions;

@@ -48,6 +48,30 @@ pub(crate) enum JavaExpression {
 }
 
 impl JavaExpression {
+    /// The names with which its parts begin: variables, fields, classes.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        use JavaExpression as E;
+        let (mut found, mut left) = (Vec::new(), vec![self]);
+        while let Some(part) = left.pop() {
+            match part {
+                E::Name(name) => found.push(name.as_str()),
+                E::Literal(_) | E::Text(_) | E::This | E::ClassLiteral(_) => {}
+                E::Member(inner, _) | E::Unary(_, inner) | E::Cast(_, inner) | E::InstanceOf(inner, _) => {
+                    left.push(inner)
+                }
+                E::Update { target, .. } => left.push(target),
+                E::Element(one, other) | E::Binary(_, one, other) | E::Assign(one, _, other) => {
+                    left.extend([&**one, other])
+                }
+                E::Conditional(one, other, third) => left.extend([&**one, other, third]),
+                E::Call { receiver, arguments, .. } => left.extend(receiver.iter().map(|it| &**it).chain(arguments)),
+                E::New { arguments, .. } => left.extend(arguments),
+                E::NewArray { lengths, elements, .. } => left.extend(lengths.iter().chain(elements.iter().flatten())),
+            }
+        }
+        found
+    }
+
     /// Whether evaluating it runs no code of the program and changes nothing.
     pub(crate) fn is_without_effect(&self) -> bool {
         match self {

@@ -51,6 +51,14 @@ reply!(
     /// A method; `<init>` is a constructor, `<clinit>` the initialization of the class.
     DeclaredMethod { id: MethodId, name: String, signature: String, generic: String, modifiers: i32 }
 );
+command!(
+    /// The constants of a class, as its class file has them.
+    ConstantPoolOf, "ReferenceType.ConstantPool", 2, 18, { class: ReferenceTypeId } -> PoolBytes
+);
+reply!(
+    /// `count` is one more than there are.
+    PoolBytes { count: i32, bytes: Vec<u8> }
+);
 
 command!(
     /// Which line each instruction of a method is of.
@@ -63,6 +71,10 @@ reply!(
 reply!(
     /// The first instruction of a part of a line.
     LineEntry { index: u64, line: i32 }
+);
+command!(
+    /// The instructions of a method.
+    Bytecodes, "Method.Bytecodes", 6, 3, { class: ReferenceTypeId, method: MethodId } -> Vec<u8>
 );
 command!(
     /// Whether a method has been redefined: it is run to its end only by threads that are in it.
