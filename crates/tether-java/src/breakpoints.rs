@@ -20,6 +20,7 @@ use super::breakpoint_table::{
     is_class_named,
 };
 use super::class_age::find_older_code;
+use super::class_origin;
 use super::java_vm::JavaClass;
 use super::line_code::choose_code;
 use super::session::JavaSession;
@@ -147,7 +148,9 @@ async fn bind_to_classes(session: &JavaSession, entry: &JavaBreakpoint, classes:
                 let source = session.vm.source_file(class).await?;
                 let is_file = source.is_some_and(|source| path.file_name().is_some_and(|name| *name == *source));
                 let is_package = package.as_deref().is_none_or(|it| it == package_path(&class.signature));
-                own.extend((is_file && is_package).then_some(class));
+                if is_file && is_package && !class_origin::is_from_another_file(session, class, path).await? {
+                    own.push(class);
+                }
             }
             bind_line(session, entry, *line, &own).await
         }

@@ -10,8 +10,8 @@ use tether_jdwp::commands::virtual_machine::ClassPaths;
 
 use super::blocking::run_blocking;
 use super::breakpoint_table::BreakpointPlace;
-use super::compiled_source::output_folders;
 use super::java_vm::JavaClass;
+use super::project_modules::output_folders;
 use super::session::JavaSession;
 use super::signatures::class_path;
 

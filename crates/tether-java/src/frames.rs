@@ -16,7 +16,7 @@ use tether_jdwp::values::{CodeLocation, FrameId, ObjectId};
 use tether_jdwp::{JdwpError, JdwpErrorCode};
 
 use super::java_vm::{JavaClass, STATIC, line_of};
-use super::monitor_events;
+use super::{class_origin, monitor_events};
 use super::old_frames::OldMethod;
 use super::session::{FrameSpot, JavaSession, ValueContainer};
 use super::signatures::is_jdk_class;
@@ -170,7 +170,11 @@ async fn frame_source(session: &JavaSession, frame: &CodeFrame) -> Result<Option
 /// The source of a class: with a path where the file is found.
 pub(crate) async fn source_of(session: &JavaSession, class: &JavaClass) -> Result<Option<DapSource>, JdwpError> {
     let Some(name) = session.vm.source_file(class).await? else { return Ok(None) };
-    let path = session.sources.find_file(&class.signature, &name).await;
+    let files = session.sources.find_files(&class.signature, &name).await;
+    let path = match files.as_slice() {
+        [] | [_] => files.first().cloned(),
+        [first, ..] => class_origin::own_source(session, class, &name).await?.or_else(|| Some(first.clone())),
+    };
     let path = path.map(|path| path.to_string_lossy().into_owned());
     Ok(Some(DapSource { name: Some(name), path, ..DapSource::default() }))
 }

@@ -199,7 +199,7 @@ async fn renew_classes(session: &JavaSession, changed: Vec<ChangedClass>) -> Ans
     let mut classes: Vec<Arc<JavaClass>> = Vec::new();
     for ChangedClass { loaded, source_file, .. } in changed {
         if let Some(name) = source_file
-            && let Some(path) = session.sources.find_file(&loaded.signature, &name).await
+            && let Some(path) = session.sources.find_files(&loaded.signature, &name).await.first()
         {
             let path = Some(path.to_string_lossy().into_owned());
             let source = DapSource { name: Some(name), path, ..DapSource::default() };

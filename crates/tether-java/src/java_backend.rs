@@ -6,7 +6,6 @@
 //! ```
 
 use std::future::poll_fn;
-use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
@@ -40,6 +39,8 @@ use super::{frames, monitor_events, stop_conditions, stops};
 
 /// How many requests may be unanswered.
 const MAX_RUNNING: usize = 4096;
+/// How many missing packages are named.
+const MAX_NAMED: usize = 8;
 /// How long the virtual machine may take to let the program go; then the end of the connection does.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -82,7 +83,7 @@ impl DapBackend for JavaBackend {
         // What is written from here on may not be what runs.
         let since = SystemTime::now();
         let (program, output, stream) = launch_program(&launch, launch_id).await?;
-        let sources = SourceFolders::new(launch.source_paths.clone(), &launch.cwd);
+        let sources = SourceFolders::of_project(launch.source_paths.clone(), &launch.cwd, launch.source()).await;
         if let JavaProgramKind::Source(source) = &launch.program {
             sources.add_named_file(source);
         }
@@ -96,6 +97,7 @@ impl DapBackend for JavaBackend {
             let set = breakpoints::replace_breakpoints(&backend.session, |_| false, vec![wanted]).await;
             set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
         }
+        print_missing(&backend.session, &program.missing).await;
         let unknown = launch.unknown.clone();
         *lock(&backend.session.code_origin) = CodeOrigin {
             folders: program.class_paths,
@@ -115,7 +117,7 @@ impl DapBackend for JavaBackend {
         // It does not listen any more once a debugger has connected.
         let attached_process = find_attached_process(&attach.target).await;
         let opened = open_attached(&attach.target, is_host_named).await?;
-        let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
+        let sources = SourceFolders::of_project(attach.source_paths.clone(), &attach.cwd, None).await;
         let backend = connect_session(dap, opened, sources, launch_id).await?;
         let backend = JavaBackend { attached_process, ..backend };
         let failed = |failure: RequestFailure| Error::other("cannot list the threads").because(failure.0);
@@ -189,6 +191,15 @@ impl JavaBackend {
                 let _ = end.send(());
             });
         }
+    }
+}
+
+/// Names packages that the project needs and the user does not have: the program may fail for want of them.
+async fn print_missing(session: &JavaSession, missing: &[String]) {
+    if let Some(named) = missing.get(..missing.len().min(MAX_NAMED)).filter(|named| !named.is_empty()) {
+        let more = if named.len() < missing.len() { ", …" } else { "" };
+        let text = format!("not on the class path, since they are not on this machine: {}{more}\n", named.join(", "));
+        stop_conditions::print(session, "console", &text).await;
     }
 }
 

@@ -12,8 +12,10 @@ use tether_process::accept_own_user;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::compiled_source::{RunnableClass, join_paths, output_folders, prepare_source};
+use super::blocking::run_blocking;
+use super::compiled_source::{RunnableClass, join_paths, prepare_source};
 use super::launch_arguments::{JavaLaunch, JavaProgramKind};
+use super::project_modules::project_class_path;
 
 /// How long a virtual machine may take to connect to us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,6 +27,8 @@ pub(crate) struct JavaProgram {
     pub main_class: Option<String>,
     /// The folders of its classes; empty: its virtual machine says which.
     pub class_paths: Vec<PathBuf>,
+    /// Packages that its project names and that are not on the class path.
+    pub missing: Vec<String>,
     /// The folder that its classes were compiled into for this run.
     pub compiled_folder: Option<PathBuf>,
 }
@@ -43,11 +47,11 @@ pub(crate) async fn launch_program(
     let mut argv = vec![launch.java.clone().into_os_string(), agent.into()];
     argv.extend(command);
     let environment = debuggee_environment(&launch.env, launch_id);
-    let (main_class, class_paths, folder) =
-        runnable.map_or_else(Default::default, |it| (Some(it.class), it.class_paths, it.folder));
+    let (main_class, class_paths, missing, folder) =
+        runnable.map_or_else(Default::default, |it| (Some(it.class), it.class_paths, it.missing, it.folder));
     let compiled_folder = folder.as_ref().map(|folder: &TempDir| folder.path().to_owned());
     let (debuggee, output) = DebuggeeProcess::spawn(&argv, &launch.cwd, &environment, launch_id, folder)?;
-    let program = JavaProgram { debuggee, main_class, class_paths, compiled_folder };
+    let program = JavaProgram { debuggee, main_class, class_paths, missing, compiled_folder };
     let name = launch.java.display().to_string();
     tokio::select! {
         accepted = accept_own_user(&listener) => Ok((program, output, accepted.doing(doing)?)),
@@ -79,7 +83,9 @@ async fn build_command(launch: &JavaLaunch, scratch: &str) -> Result<(Vec<OsStri
         JavaProgramKind::Jar(jar) => argv.extend(["-jar".into(), jar.into()]),
         JavaProgramKind::Class(class) => {
             let mut paths = launch.class_paths.clone();
-            paths.extend(output_folders(&launch.cwd));
+            let cwd = launch.cwd.clone();
+            let project = run_blocking(move || project_class_path(&cwd)).await.unwrap_or_default();
+            paths.extend(project.paths);
             if paths.is_empty() && !class.contains('/') {
                 paths.push(launch.cwd.clone());
             }
@@ -89,7 +95,7 @@ async fn build_command(launch: &JavaLaunch, scratch: &str) -> Result<(Vec<OsStri
             }
             argv.push(class.into());
             let class = class.rsplit('/').next().unwrap_or(class).to_owned();
-            runnable = Some(RunnableClass { class, class_paths: paths, folder: None });
+            runnable = Some(RunnableClass { class, class_paths: paths, missing: project.missing, folder: None });
         }
         JavaProgramKind::Source(source) => {
             let found = prepare_source(source, &launch.java, &launch.class_paths, scratch).await?;

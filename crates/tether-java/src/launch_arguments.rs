@@ -1,7 +1,7 @@
 //! The arguments of `launch` and `attach`, as users of launch.json know them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tether_backend::launch_fields::FieldReader;
@@ -87,6 +87,16 @@ impl JavaLaunch {
             unknown: reader.unknown(),
             cwd,
         })
+    }
+}
+
+impl JavaLaunch {
+    /// The source that is launched.
+    pub(crate) fn source(&self) -> Option<&Path> {
+        match &self.program {
+            JavaProgramKind::Source(source) => Some(source),
+            JavaProgramKind::Jar(_) | JavaProgramKind::Class(_) => None,
+        }
     }
 }
 

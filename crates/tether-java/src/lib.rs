@@ -7,6 +7,8 @@
 //! | `attach` | a connection to a program that runs: its port, or its process |
 //! | `compiled_source` | from a source to a class that can be run |
 //! | `compile_cache`, `compile_inputs` | classes of earlier compilations; what a compilation is made from |
+//! | `project_modules`, `maven_pom` | the class path of a project that Maven or Gradle builds |
+//! | `class_origin` | which file a loaded class is from, where several have its name |
 //! | `class_file` | what a class file says of itself |
 //! | `java_program` | the process of a launched program |
 //! | `session` | the tables of an active session |
@@ -54,6 +56,7 @@ mod bytecode;
 mod captured_events;
 mod class_age;
 mod class_file;
+mod class_origin;
 mod code_origin;
 mod collection_pages;
 mod collections;
@@ -76,10 +79,12 @@ mod lambdas;
 mod launch_arguments;
 mod line_code;
 mod line_entries;
+mod maven_pom;
 #[cfg(test)]
 mod model_tests;
 mod monitor_events;
 mod old_frames;
+mod project_modules;
 mod resume;
 #[cfg(test)]
 mod scripted_vm;

@@ -73,7 +73,7 @@ impl ModelSession {
         let (dap, mut inbox, driver) = DapServer::over(theirs);
         tokio::spawn(client_driver);
         tokio::spawn(driver);
-        let sources = SourceFolders::new(Vec::new(), Path::new("/"));
+        let sources = SourceFolders::new(Vec::new(), Path::new("/"), &[]);
         let backend = connect_session(&dap, opened, sources, "test").await.unwrap();
         crate::frames::list_threads(&backend.session).await.unwrap();
         let running = tokio::spawn(async move {

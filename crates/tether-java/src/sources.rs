@@ -10,6 +10,7 @@ use tether_base::bounded_file::{self, Links};
 use tether_base::sync::lock;
 
 use super::blocking::run_blocking;
+use super::project_modules::all_modules;
 use super::signatures::package_path;
 
 /// Folders of sources in a project, relative to it.
@@ -38,7 +39,7 @@ struct FolderState {
 struct FoundFiles {
     /// How often all were forgotten.
     epoch: u64,
-    files: HashMap<(String, String), Option<PathBuf>>,
+    files: HashMap<(String, String), Arc<Vec<PathBuf>>>,
 }
 
 /// The texts of files that were seen.
@@ -59,11 +60,23 @@ pub(crate) struct SourceHeader {
 }
 
 impl SourceFolders {
-    /// The source folders `given`, then those of the project `root`.
-    pub(crate) fn new(given: Vec<PathBuf>, root: &Path) -> SourceFolders {
-        let below = SOURCE_FOLDERS.iter().map(|folder| root.join(folder));
-        let folders = given.into_iter().chain(below).collect();
+    /// The source folders `given`, then those of the project `root` and of other modules.
+    pub(crate) fn new(given: Vec<PathBuf>, root: &Path, modules: &[PathBuf]) -> SourceFolders {
+        let mut folders = given;
+        for folder in std::iter::once(root).chain(modules.iter().map(PathBuf::as_path)).flat_map(module_sources) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
         SourceFolders(Arc::new(FolderState { folders, ..FolderState::default() }))
+    }
+
+    /// As [`SourceFolders::new`], with all modules of the projects around that folder and that source.
+    pub(crate) async fn of_project(given: Vec<PathBuf>, root: &Path, source: Option<&Path>) -> SourceFolders {
+        let folders = [Some(root), source.and_then(Path::parent)].into_iter().flatten();
+        let folders: Vec<PathBuf> = folders.map(Path::to_owned).collect();
+        let modules = run_blocking(move || folders.iter().flat_map(|folder| all_modules(folder)).collect::<Vec<_>>());
+        SourceFolders::new(given, root, &modules.await.unwrap_or_default())
     }
 
     /// The client has breakpoints in that file.
@@ -77,12 +90,12 @@ impl SourceFolders {
         }
     }
 
-    /// The file of a class with that signature, whose source file has that name.
-    pub(crate) async fn find_file(&self, signature: &str, file_name: &str) -> Option<PathBuf> {
+    /// The files that a class with that signature may be from, whose source file has that name; the likeliest first.
+    pub(crate) async fn find_files(&self, signature: &str, file_name: &str) -> Arc<Vec<PathBuf>> {
         let package = package_path(signature);
         // The name comes from the program: it must not lead out of the folder.
         if file_name.contains('/') || package.split('/').any(|part| part == "..") {
-            return None;
+            return Arc::default();
         }
         let key = (package.to_owned(), file_name.to_owned());
         let epoch = {
@@ -93,11 +106,12 @@ impl SourceFolders {
             found.epoch
         };
         let (folders, wanted) = (self.clone(), key.clone());
-        let found = run_blocking(move || folders.search_file(&wanted.0, &wanted.1)).await.ok().flatten();
+        let found = run_blocking(move || folders.search_files(&wanted.0, &wanted.1)).await.unwrap_or_default();
+        let found = Arc::new(found);
         let known = &mut *lock(&self.0.found);
         // What was found before another file was named may be out of date.
         if known.epoch == epoch {
-            known.files.insert(key, found.clone());
+            known.files.insert(key, Arc::clone(&found));
         }
         found
     }
@@ -128,17 +142,25 @@ impl SourceFolders {
         *lock(&self.0.texts) = SourceTexts::default();
     }
 
-    fn search_file(&self, package: &str, file_name: &str) -> Option<PathBuf> {
+    fn search_files(&self, package: &str, file_name: &str) -> Vec<PathBuf> {
         let is_named = |path: &&PathBuf| {
             path.file_name().is_some_and(|name| name == file_name)
                 && read_header(path).package.replace('.', "/") == package
         };
-        if let Some(named) = lock(&self.0.named).iter().find(is_named) {
-            return Some(named.clone());
-        }
+        let mut found: Vec<PathBuf> = lock(&self.0.named).iter().filter(is_named).cloned().collect();
         let paths = self.0.folders.iter().map(|folder| folder.join(package).join(file_name));
-        paths.into_iter().find(|path| path.is_file())
+        for path in paths.filter(|path| path.is_file()) {
+            if !found.contains(&path) {
+                found.push(path);
+            }
+        }
+        found
     }
+}
+
+/// The folders of sources of a module.
+pub(crate) fn module_sources(module: &Path) -> impl Iterator<Item = PathBuf> {
+    SOURCE_FOLDERS.iter().map(|folder| module.join(folder))
 }
 
 /// The text of a file, if it has not changed since that time.
@@ -206,7 +228,7 @@ mod tests {
         let second = std::time::Duration::from_secs(1);
         write(&seen, "class A {}", compiled - second);
         write(&edited, "class B { int b; }", compiled + second);
-        let sources = SourceFolders::new(Vec::new(), root.path());
+        let sources = SourceFolders::new(Vec::new(), root.path(), &[]);
         for path in [&seen, &edited] {
             sources.remember_text(path, compiled).await;
         }
@@ -230,12 +252,13 @@ mod tests {
         };
         let own = write("src/main/java/com/example/App.java", "package com.example;");
         let odd = write("odd/place/App.java", "package odd;");
-        let sources = SourceFolders::new(Vec::new(), root.path());
-        assert_eq!(sources.find_file("Lcom/example/App$1;", "App.java").await, Some(own));
-        assert_eq!(sources.find_file("Lodd/App;", "App.java").await, None);
+        let sources = SourceFolders::new(Vec::new(), root.path(), &[]);
+        let find = async |signature, name| sources.find_files(signature, name).await.as_ref().clone();
+        assert_eq!(find("Lcom/example/App$1;", "App.java").await, [own]);
+        assert!(find("Lodd/App;", "App.java").await.is_empty());
         sources.add_named_file(&odd);
-        assert_eq!(sources.find_file("Lodd/App;", "App.java").await, Some(odd));
-        assert_eq!(sources.find_file("L../x/App;", "App.java").await, None);
-        assert_eq!(sources.find_file("Lx;", "../src/main/java/com/example/App.java").await, None);
+        assert_eq!(find("Lodd/App;", "App.java").await, [odd]);
+        assert!(find("L../x/App;", "App.java").await.is_empty());
+        assert!(find("Lx;", "../src/main/java/com/example/App.java").await.is_empty());
     }
 }

@@ -11,6 +11,7 @@ mod hit_counts;
 mod java_classes;
 mod java_events;
 mod java_lines;
+mod java_projects;
 mod java_status;
 mod java_stops;
 mod java_suspensions;

@@ -255,7 +255,7 @@ impl Evaluator<'_> {
 
     async fn source_header(&self, class: &JavaClass) -> Answer<SourceHeader> {
         let Some(name) = self.session.vm.source_file(class).await? else { return Ok(SourceHeader::default()) };
-        let Some(path) = self.session.sources.find_file(&class.signature, &name).await else {
+        let Some(path) = self.session.sources.find_files(&class.signature, &name).await.first().cloned() else {
             return Ok(SourceHeader::default());
         };
         run_blocking(move || read_header(&path)).await
