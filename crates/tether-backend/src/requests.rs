@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tether_dap::types::{
-    CompletionsArguments, CompletionsResponse, ContinueArguments, ContinueResponse, DapBreakpoint, DapScope, DapThread,
+    CompletionsArguments, CompletionsResponse, ContinueArguments, ContinueResponse, DapBreakpoint, DapScope,
     DapVariable, DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments,
     EvaluateResponse, ExceptionBreakpointsFilter, ExceptionInfoArguments, ExceptionInfoResponse, NextArguments,
     PauseArguments, ScopesArguments, ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse,
@@ -38,7 +38,7 @@ pub enum DapStep {
 /// not announce them in its capabilities.
 pub trait DapRequests: Send + Sync + 'static {
     /// `threads`
-    fn threads(self: &Arc<Self>) -> impl Future<Output = Answer<Vec<DapThread>>> + Send;
+    fn threads(self: &Arc<Self>) -> impl Future<Output = Answer<ThreadsResponse>> + Send;
 
     /// `stackTrace`
     fn stack_trace(
@@ -177,7 +177,7 @@ pub fn send_answer(request: IncomingRequest, answer: Answer<Value>) {
 /// Carries a request out; returns the body of its response. Errors: its arguments are wrong, or it fails.
 pub async fn handle_request<R: DapRequests>(session: &Arc<R>, request: &IncomingRequest) -> Answer<Value> {
     match request.command.as_str() {
-        "threads" => to_body(ThreadsResponse { threads: session.threads().await? }),
+        "threads" => to_body(session.threads().await?),
         "stackTrace" => to_body(session.stack_trace(read_request::<StackTraceArguments>(request)?).await?),
         "scopes" => {
             let ScopesArguments { frame_id } = read_request(request)?;

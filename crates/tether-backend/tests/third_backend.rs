@@ -16,7 +16,7 @@ use tether_base::sync::lock;
 use tether_dap::types::{
     DapBreakpoint, DapCapabilities, DapScope, DapSource, DapStackFrame, DapThread, DapVariable, EvaluateArguments,
     EvaluateResponse, Fields, OutputEvent, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
-    StackTraceArguments, StackTraceResponse, StoppedEvent, VariablesArguments,
+    StackTraceArguments, StackTraceResponse, StoppedEvent, ThreadsResponse, VariablesArguments,
 };
 use tether_dap::{DapClient, DapConnection, DapInbox, DapIncoming, DapServer, IncomingRequest};
 use tokio::sync::{mpsc, watch};
@@ -69,8 +69,11 @@ impl LineProgram {
 }
 
 impl DapRequests for LineProgram {
-    async fn threads(self: &Arc<Self>) -> Answer<Vec<DapThread>> {
-        Ok(vec![DapThread { id: THREAD, name: "lines".to_owned(), ..DapThread::default() }])
+    async fn threads(self: &Arc<Self>) -> Answer<ThreadsResponse> {
+        Ok(ThreadsResponse {
+            threads: vec![DapThread { id: THREAD, name: "lines".to_owned(), ..DapThread::default() }],
+            unlisted: None,
+        })
     }
 
     async fn stack_trace(self: &Arc<Self>, _: StackTraceArguments) -> Answer<StackTraceResponse> {

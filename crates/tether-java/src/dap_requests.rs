@@ -11,10 +11,10 @@ use tether_backend::{Answer, DapRequests, DapStep};
 use tether_dap::IncomingRequest;
 use tether_dap::types::{
     CaptureEventsArguments, CompletionsArguments, CompletionsResponse, DapBreakpoint, DapCapabilities, DapScope,
-    DapThread, DapVariable, DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments,
+    DapVariable, DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments,
     EvaluateResponse, ExceptionInfoResponse, Fields, SetBreakpointsArguments, SetExceptionBreakpointsArguments,
     SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments, SetVariableResponse,
-    StackTraceArguments, StackTraceResponse, StepInTargetsResponse, VariablesArguments,
+    StackTraceArguments, StackTraceResponse, StepInTargetsResponse, ThreadsResponse, VariablesArguments,
 };
 use tether_jdwp::values::{ObjectId, ReferenceTypeId};
 use tether_jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
@@ -110,16 +110,16 @@ pub(crate) fn capabilities() -> DapCapabilities {
 }
 
 impl DapRequests for JavaSession {
-    async fn threads(self: &Arc<Self>) -> Answer<Vec<DapThread>> {
+    async fn threads(self: &Arc<Self>) -> Answer<ThreadsResponse> {
         if let Ok(listed) = timeout(THREADS_TIMEOUT, frames::list_threads(self)).await {
             return listed;
         }
         let known = self.with_tables(|tables| {
             let mut known = tables.listed_threads.clone();
-            known.retain(|thread| tables.threads.find(thread.id).is_some());
+            known.threads.retain(|thread| tables.threads.find(thread.id).is_some());
             known
         });
-        match known.is_empty() {
+        match known.threads.is_empty() {
             true => Err("the virtual machine does not answer".into()),
             false => Ok(known),
         }

@@ -1,28 +1,34 @@
 //! Threads and frames: their names, places and sources.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
 use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::sync::lock;
-use tether_dap::types::{DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse};
+use tether_dap::types::{
+    DapScope, DapSource, DapStackFrame, DapThread, StackTraceArguments, StackTraceResponse, ThreadsResponse,
+};
 use tether_jdwp::commands::reference_types::{DeclaredMethod, MethodVariables};
 use tether_jdwp::commands::threads::{
     ContendedMonitor, FrameCount, FrameEntryOfThread, Frames, OwnedMonitors, ThreadName, ThreadStatus,
 };
 use tether_jdwp::commands::virtual_machine::AllThreads;
-use tether_jdwp::values::{CodeLocation, FrameId, ObjectId};
+use tether_jdwp::values::{CodeLocation, FrameId, JdwpValue, ObjectId};
 use tether_jdwp::{JdwpError, JdwpErrorCode};
 
+use super::collection_pages::ObjectFields;
 use super::java_vm::{JavaClass, STATIC, line_of};
-use super::{class_origin, monitor_events};
 use super::old_frames::OldMethod;
 use super::session::{FrameSpot, JavaSession, ValueContainer};
-use super::signatures::is_jdk_class;
+use super::signatures::{is_jdk_class, is_lambda_class};
+use super::{class_origin, monitor_events};
 
 /// How many frames are read when the client does not limit them.
 const MAX_FRAMES: i32 = 1000;
+/// How many threads are listed.
+const MAX_THREADS: usize = 300;
 /// How many monitors of a thread are named.
 const MAX_MONITORS: usize = 20;
 
@@ -46,9 +52,16 @@ pub(crate) enum FrameCode {
     Old(Option<Arc<OldMethod>>),
 }
 
-/// All threads, with their names and what they do.
-pub(crate) async fn list_threads(session: &JavaSession) -> Answer<Vec<DapThread>> {
-    let threads = session.vm.request(&AllThreads {}).await?;
+/// The threads, with their names and what they do: of many the first, which are no virtual ones, and those that have stopped.
+pub(crate) async fn list_threads(session: &JavaSession) -> Answer<ThreadsResponse> {
+    let mut threads = session.vm.request(&AllThreads {}).await?;
+    let stopped: Vec<ObjectId> = session.with_tables(|tables| tables.suspends.stopped().collect());
+    // A virtual thread that has stopped may not be among all.
+    let unlisted = threads.len().saturating_sub(MAX_THREADS);
+    let behind: HashSet<ObjectId> = threads.split_off(threads.len().min(MAX_THREADS)).into_iter().collect();
+    let others: Vec<ObjectId> = stopped.into_iter().filter(|thread| !threads.contains(thread)).collect();
+    let unlisted = unlisted.saturating_sub(others.iter().filter(|thread| behind.contains(thread)).count());
+    threads.extend(others);
     let described = join_all(threads.into_iter().map(|thread| describe_thread(session, thread))).await;
     // A thread without a name has ended meanwhile.
     let mut described: Vec<(ObjectId, DapThread)> = described.into_iter().flatten().collect();
@@ -60,8 +73,9 @@ pub(crate) async fn list_threads(session: &JavaSession) -> Answer<Vec<DapThread>
     };
     let mut found: Vec<DapThread> = described.into_iter().map(with_id).collect();
     found.sort_by_key(|thread| thread.id);
-    session.with_tables(|tables| tables.listed_threads.clone_from(&found));
-    Ok(found)
+    let listed = ThreadsResponse { threads: found, unlisted: (unlisted > 0).then_some(unlisted) };
+    session.with_tables(|tables| tables.listed_threads.clone_from(&listed));
+    Ok(listed)
 }
 
 async fn describe_thread(session: &JavaSession, thread: ObjectId) -> Option<(ObjectId, DapThread)> {
@@ -72,7 +86,25 @@ async fn describe_thread(session: &JavaSession, thread: ObjectId) -> Option<(Obj
         describe_monitors(session, thread)
     );
     let state = status.ok().and_then(|(status, _)| thread_state(status)).map(str::to_owned);
-    Some((thread, DapThread { id: 0, name: name.ok()?, state, holds, waits_for }))
+    let name = match name.ok()? {
+        name if name.is_empty() => unnamed_thread(session, thread).await,
+        name => name,
+    };
+    Some((thread, DapThread { id: 0, name, state, holds, waits_for }))
+}
+
+/// What a thread without a name is called, as most virtual threads are: by its number in Java, as in thread dumps.
+pub(crate) async fn unnamed_thread(session: &JavaSession, thread: ObjectId) -> String {
+    let number = async {
+        let class = session.vm.class_of(thread).await.ok()?;
+        let fields = ObjectFields { vm: &session.vm, object: thread, class: &class };
+        match fields.read(["tid"]).await.ok()?? {
+            [JdwpValue::Long(number)] => Some(format!("#{number}")),
+            _ => None,
+        }
+    };
+    let kind = if session.vm.is_virtual(thread).await { "virtual thread" } else { "thread" };
+    [Some(kind.to_owned()), number.await].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// The monitors that a thread holds, and the one that it waits for: known of suspended threads only.
@@ -117,7 +149,7 @@ async fn describe_frame(session: &JavaSession, spot: FrameSpot, entry: FrameEntr
     let frame = read_code(session, spot, entry).await?;
     let line = frame_line(session, &frame).await?;
     let source = frame_source(session, &frame).await?;
-    let is_foreign = is_jdk_class(&frame.class.signature);
+    let is_foreign = is_jdk_class(&frame.class.signature) || is_lambda_class(&frame.class.signature);
     let class = frame.class.name();
     Ok(DapStackFrame {
         id: session.with_tables(|tables| tables.frame_id(spot)),
@@ -153,7 +185,7 @@ pub(crate) async fn frame_variables(
 }
 
 /// The source of a frame. That of old code is not its file, which has changed, but the text of before.
-async fn frame_source(session: &JavaSession, frame: &CodeFrame) -> Result<Option<DapSource>, JdwpError> {
+async fn frame_source(session: &JavaSession, frame: &CodeFrame) -> Answer<Option<DapSource>> {
     let FrameCode::Old(old) = &frame.code else {
         let source = source_of(session, &frame.class).await?;
         if let Some(path) = source.as_ref().and_then(|source| source.path.as_ref()) {
@@ -168,7 +200,7 @@ async fn frame_source(session: &JavaSession, frame: &CodeFrame) -> Result<Option
 }
 
 /// The source of a class: with a path where the file is found.
-pub(crate) async fn source_of(session: &JavaSession, class: &JavaClass) -> Result<Option<DapSource>, JdwpError> {
+pub(crate) async fn source_of(session: &JavaSession, class: &JavaClass) -> Answer<Option<DapSource>> {
     let Some(name) = session.vm.source_file(class).await? else { return Ok(None) };
     let files = session.sources.find_files(&class.signature, &name).await;
     let path = match files.as_slice() {
@@ -214,6 +246,18 @@ async fn read_code(session: &JavaSession, spot: FrameSpot, entry: FrameEntryOfTh
     Ok(CodeFrame { id, location, class, method, code: FrameCode::Old(old) })
 }
 
+/// Why a frame was not changed: of a virtual thread, the virtual machine changes the innermost one only, where it runs.
+pub(crate) async fn explain_refusal(session: &JavaSession, spot: FrameSpot, error: JdwpError) -> RequestFailure {
+    if !error.has_code(JdwpErrorCode::OPAQUE_FRAME) || !session.vm.is_virtual(spot.thread).await {
+        return error.into();
+    }
+    let what = match spot.depth {
+        0 => "the virtual thread is not at a breakpoint or the end of a step",
+        _ => "this is a lower frame of a virtual thread",
+    };
+    RequestFailure(format!("{what}: the virtual machine changes only the innermost frame of one that has stopped"))
+}
+
 /// The text of a source that is in no file any more.
 pub(crate) fn source_text(session: &JavaSession, reference: i64) -> Answer<String> {
     let text = session.with_tables(|tables| tables.old_frames.text(reference));
@@ -252,6 +296,7 @@ fn scope(
 /// The thread on which a pause is reported: `main`, or the first one.
 pub(crate) async fn main_thread(session: &JavaSession) -> Answer<ObjectId> {
     let threads = list_threads(session).await?;
+    let threads = threads.threads;
     let main = threads.iter().find(|thread| thread.name == "main").or(threads.first());
     session.thread(main.ok_or("the program has no threads")?.id)
 }

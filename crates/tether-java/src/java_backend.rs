@@ -19,7 +19,7 @@ use tether_base::error::{Error, Result};
 use tether_base::sync::lock;
 use tether_dap::types::{DapCapabilities, DapModule, Fields, ModuleEvent, VIRTUAL_MACHINE};
 use tether_dap::{DapConnection, DapServer, ErrorResponse, IncomingRequest};
-use tether_jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
+use tether_jdwp::commands::virtual_machine::{Dispose, Exit, VmVersion};
 use tether_jdwp::{JdwpClient, JdwpEvent, JdwpEvents};
 use tether_process::Process;
 use tokio::sync::{mpsc, oneshot};
@@ -240,8 +240,7 @@ pub(crate) async fn connect_session(
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { drop(driver.await) });
     let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
-    let VmVersion { vm_name: name, vm_version, .. } =
-        vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
+    let VmVersion { vm_name: name, vm_version, .. } = vm.version.clone();
     let (id, version) = (VIRTUAL_MACHINE.into(), Some(vm_version));
     let module = DapModule { id, name, path: None, version };
     // Fails when the client has gone, which ends the session.

@@ -1,12 +1,13 @@
 //! The process of a launched program: started so that it connects to us, its output, its end.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tether_backend::debuggee_process::{DebuggeeProcess, debuggee_environment};
 use tether_backend::output_reader::OutputPiece;
+use tether_base::bounded_file::{self, Links};
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tether_process::accept_own_user;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,11 +15,15 @@ use tokio::sync::mpsc;
 
 use super::blocking::run_blocking;
 use super::compiled_source::{RunnableClass, join_paths, prepare_source};
+use super::java_vm::VIRTUAL_THREADS;
 use super::launch_arguments::{JavaLaunch, JavaProgramKind};
 use super::project_modules::project_class_path;
 
 /// How long a virtual machine may take to connect to us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The largest file that says the version of a JDK, in bytes.
+const MAX_RELEASE: u64 = 64 << 10;
 
 /// A launched program.
 pub(crate) struct JavaProgram {
@@ -43,7 +48,10 @@ pub(crate) async fn launch_program(
     let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
     let address = listener.local_addr().doing(doing)?;
     let (command, runnable) = build_command(launch, &format!("tether-{launch_id}-")).await?;
-    let agent = format!("-agentlib:jdwp=transport=dt_socket,server=n,suspend=y,address={address}");
+    let version = java_version(&launch.java).unwrap_or(0);
+    // Older agents refuse the option.
+    let virtual_threads = if version >= VIRTUAL_THREADS { ",includevirtualthreads=y" } else { "" };
+    let agent = format!("-agentlib:jdwp=transport=dt_socket,server=n,suspend=y,address={address}{virtual_threads}");
     let mut argv = vec![launch.java.clone().into_os_string(), agent.into()];
     argv.extend(command);
     let environment = debuggee_environment(&launch.env, launch_id);
@@ -61,6 +69,14 @@ pub(crate) async fn launch_program(
             Err(Error::new(ErrorKind::TimedOut, format!("{name} has not connected within {within}")))
         }
     }
+}
+
+/// The first number of the version of a `java`, by the file that every JDK has. `None`: it is not there.
+fn java_version(java: &Path) -> Option<i32> {
+    let home = java.canonicalize().ok()?.parent()?.parent()?.to_owned();
+    let text = bounded_file::read_text(&home.join("release"), MAX_RELEASE, Links::Follow).ok()?;
+    let version = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    version.trim_matches('"').split(['.', '-', '+']).next()?.parse().ok()
 }
 
 /// The command line after `java` and its agent, and the class that runs.

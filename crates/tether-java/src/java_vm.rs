@@ -16,7 +16,8 @@ use tether_jdwp::commands::reference_types::{
     Bytecodes, ConstantPoolOf, DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, IsObsolete, LineEntry,
     LineTable, MethodVariables, MethodsWithGeneric, PoolBytes, Signature, SourceFile, VariableTableWithGeneric,
 };
-use tether_jdwp::commands::virtual_machine::{CapabilitiesNew, ClassesBySignature, VmCapabilities};
+use tether_jdwp::commands::threads::IsVirtual;
+use tether_jdwp::commands::virtual_machine::{CapabilitiesNew, ClassesBySignature, Version, VmCapabilities, VmVersion};
 use tether_jdwp::values::{MethodId, ObjectId, ReferenceTypeId, TYPE_CLASS, TYPE_INTERFACE, TypeTag};
 use tether_jdwp::{EventKind, JdwpClient, JdwpCommand, JdwpError, JdwpErrorCode, SetEventRequest, SuspendPolicy};
 use tokio::sync::OnceCell;
@@ -32,6 +33,9 @@ pub(crate) const VARARGS: i32 = 0x0080;
 /// Modifier of fields and methods: made by the compiler (JDWP 1.5 reports it in the high bits).
 pub(crate) const SYNTHETIC: i32 = 0xf000_0000u32 as i32 | 0x1000;
 
+/// The first version with virtual threads.
+pub(crate) const VIRTUAL_THREADS: i32 = 21;
+
 /// How many superclasses and interfaces of a class are followed.
 const MAX_ANCESTORS: usize = 256;
 
@@ -39,6 +43,7 @@ const MAX_ANCESTORS: usize = 256;
 pub(crate) struct JavaVm {
     pub client: JdwpClient,
     pub capabilities: VmCapabilities,
+    pub version: VmVersion,
     classes: Mutex<HashMap<ReferenceTypeId, Arc<JavaClass>>>,
     redefined: Mutex<RedefinedClasses>,
 }
@@ -93,14 +98,21 @@ impl JavaVm {
     pub(crate) async fn open(client: JdwpClient) -> Result<JavaVm, JdwpError> {
         let (kind, policy) = (EventKind::ClassUnload, SuspendPolicy::None);
         let unloads = SetEventRequest { kind, policy, modifiers: Vec::new() };
-        let (capabilities, unloads) = tokio::join!(client.request(&CapabilitiesNew {}), client.request(&unloads));
+        let (capabilities, version, unloads) =
+            tokio::join!(client.request(&CapabilitiesNew {}), client.request(&Version {}), client.request(&unloads));
         // A virtual machine that does not report unloads keeps what is known of its classes.
         if let Err(error) = unloads.map(drop)
             && error.is_closed()
         {
             return Err(error);
         }
-        Ok(JavaVm { client, capabilities: capabilities?, classes: Mutex::default(), redefined: Mutex::default() })
+        let (capabilities, version) = (capabilities?, version?);
+        Ok(JavaVm { client, capabilities, version, classes: Mutex::default(), redefined: Mutex::default() })
+    }
+
+    /// Whether a thread is a virtual one.
+    pub(crate) async fn is_virtual(&self, thread: ObjectId) -> bool {
+        self.version.jdwp_major >= VIRTUAL_THREADS && self.request(&IsVirtual { thread }).await.unwrap_or(false)
     }
 
     /// Sends a command and waits for its reply.

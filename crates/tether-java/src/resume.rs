@@ -182,7 +182,9 @@ pub(crate) async fn restart_frame(session: &JavaSession, frame_id: i64) -> Answe
     let frame = frames::read_frame(session, spot).await?;
     let popped = session.vm.request(&PopFrames { thread: spot.thread, frame: frame.id }).await;
     session.with_tables(|tables| tables.known_frames.forget());
-    popped?;
+    if let Err(error) = popped {
+        return Err(frames::explain_refusal(session, spot, error).await);
+    }
     // The thread is before the call: a step into it is the beginning of the frame.
     let thread_id = session.with_tables(|tables| tables.thread_id(spot.thread));
     step_thread(session, thread_id, StepDepth::Into).await

@@ -68,6 +68,7 @@ async fn serve_commands(
         lock(&asked).push((set, number, data.clone()));
         let reply = match (set, number) {
             (1, 7) => Ok([0, 0, 0, 8].repeat(5)),
+            (1, 1) => Ok([text("a virtual machine"), vec![0, 0, 0, 17, 0, 0, 0, 0], text("17"), text("VM")].concat()),
             (1, 17) => Ok(vec![1; 32]),
             (15, 1) => Ok(vec![0, 0, 0, 1]),
             _ => answer(set, number, &data),

@@ -10,7 +10,7 @@ use tether_backend::Answer;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::sync::lock;
 use tether_dap::DapServer;
-use tether_dap::types::DapThread;
+use tether_dap::types::ThreadsResponse;
 use tether_jdwp::commands::threads::FrameEntryOfThread;
 use tether_jdwp::values::{ObjectId, ReferenceTypeId, TaggedObject};
 use tokio::sync::{RwLock, mpsc};
@@ -54,7 +54,7 @@ pub(crate) struct SessionTables {
     /// The threads that have not ended.
     pub threads: ThreadIds,
     /// As they were listed last.
-    pub listed_threads: Vec<DapThread>,
+    pub listed_threads: ThreadsResponse,
     /// The virtual machine has reported its end.
     pub has_vm_ended: bool,
     /// Which threads are suspended, and why.

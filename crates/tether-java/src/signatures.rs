@@ -68,6 +68,11 @@ pub(crate) fn is_jdk_class(signature: &str) -> bool {
     ["java/", "javax/", "jdk/", "sun/", "com/sun/"].iter().any(|package| name.starts_with(package))
 }
 
+/// Whether a class is one that the JDK makes of a lambda while the program runs.
+pub(crate) fn is_lambda_class(signature: &str) -> bool {
+    signature.contains("$$Lambda")
+}
+
 /// The signatures of a method's parameters, and of what it returns; of what is no signature, nothing.
 pub(crate) fn method_types(signature: &str) -> (Vec<&str>, &str) {
     let Some((parameters, returned)) = signature.strip_prefix('(').and_then(|rest| rest.split_once(')')) else {

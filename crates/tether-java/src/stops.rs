@@ -394,7 +394,10 @@ async fn report_stop(session: &JavaSession, thread: ObjectId, report: ThreadStop
             all_threads_stopped: false,
             hit_breakpoint_ids: breakpoints,
             data_change,
-            thread_name: name.ok(),
+            thread_name: match name.ok() {
+                Some(name) if name.is_empty() => Some(frames::unnamed_thread(session, thread).await),
+                name => name,
+            },
         };
         // Fails when the client has gone, which ends the session.
         let _ = session.dap.send_event(&stopped).await;

@@ -70,6 +70,8 @@ impl JdwpErrorCode {
     pub const THREAD_NOT_SUSPENDED: JdwpErrorCode = JdwpErrorCode(13);
     /// The object has been collected, or never was.
     pub const INVALID_OBJECT: JdwpErrorCode = JdwpErrorCode(20);
+    /// The virtual machine does not change that frame.
+    pub const OPAQUE_FRAME: JdwpErrorCode = JdwpErrorCode(32);
     /// A native method has neither lines nor variables.
     pub const NATIVE_METHOD: JdwpErrorCode = JdwpErrorCode(511);
     /// The class was compiled without it (`javac -g` adds it).

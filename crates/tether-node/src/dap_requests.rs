@@ -10,11 +10,11 @@ use tether_backend::{Answer, DapRequests, DapStep};
 use tether_cdp::CdpError;
 use tether_cdp::debugger::SetPauseOnExceptions;
 use tether_dap::types::{
-    CompletionsArguments, CompletionsResponse, DapBreakpoint, DapCapabilities, DapScope, DapThread, DapVariable,
-    DataBreakpoint, DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments, EvaluateResponse,
+    CompletionsArguments, CompletionsResponse, DapBreakpoint, DapCapabilities, DapScope, DapVariable, DataBreakpoint,
+    DataBreakpointInfoArguments, DataBreakpointInfoResponse, EvaluateArguments, EvaluateResponse,
     ExceptionInfoResponse, Fields, SetBreakpointsArguments, SetExceptionBreakpointsArguments, SetExpressionArguments,
     SetFunctionBreakpointsArguments, SetVariableArguments, SetVariableResponse, StackTraceArguments,
-    StackTraceResponse, VariablesArguments,
+    StackTraceResponse, ThreadsResponse, VariablesArguments,
 };
 
 use super::breakpoint_code::engine_condition;
@@ -65,8 +65,8 @@ pub(crate) fn capabilities() -> DapCapabilities {
 }
 
 impl DapRequests for NodeSession {
-    async fn threads(self: &Arc<Self>) -> Answer<Vec<DapThread>> {
-        Ok(frames::list_threads(self))
+    async fn threads(self: &Arc<Self>) -> Answer<ThreadsResponse> {
+        Ok(ThreadsResponse { threads: frames::list_threads(self), unlisted: None })
     }
 
     async fn stack_trace(self: &Arc<Self>, arguments: StackTraceArguments) -> Answer<StackTraceResponse> {

@@ -126,7 +126,9 @@ impl DapBackend for NodeBackend {
     async fn begin_request(&mut self, request: IncomingRequest) {
         let session = Arc::clone(self.session());
         match request.command.as_str() {
-            "threads" => request.respond(&ThreadsResponse { threads: frames::list_threads(self.session()) }),
+            "threads" => {
+                request.respond(&ThreadsResponse { threads: frames::list_threads(self.session()), unlisted: None });
+            }
             "pause" => self.connector.tasks.spawn(async move {
                 answer_request(&session, request).await;
                 resume::repeat_pauses(&session).await;

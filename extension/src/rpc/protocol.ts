@@ -114,6 +114,8 @@ export interface DebugSessionStatus {
   stopReason?: StopReason;
   suspendedThreads: ThreadStatus[];
   targets: TargetStatus[];
+  /** Of Java: how many threads there are beside these, most of them virtual ones. */
+  unlistedThreads?: number;
   vmName?: string;
 }
 

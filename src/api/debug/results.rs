@@ -263,6 +263,8 @@ pub struct DebugSessionStatus {
     pub suspended_threads: Vec<ThreadStatus>,
     #[serde(default)]
     pub running_threads: Vec<ThreadStatus>,
+    /// Of Java: how many threads there are beside these, most of them virtual ones.
+    pub unlisted_threads: Option<usize>,
     #[serde(default)]
     pub targets: Vec<TargetStatus>,
     /// The one that stopped it.

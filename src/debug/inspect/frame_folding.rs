@@ -37,6 +37,7 @@ struct Runtime {
     path_starts: &'static [&'static str],
     path_parts: &'static [&'static str],
     name_starts: &'static [&'static str],
+    name_parts: &'static [&'static str],
 }
 
 const RUNTIMES: &[Runtime] = &[
@@ -45,12 +46,14 @@ const RUNTIMES: &[Runtime] = &[
         path_starts: &["<node_internals>", "node:"],
         path_parts: &["/<node_internals>/"],
         name_starts: &[],
+        name_parts: &[],
     },
     Runtime {
         owner: "VS Code",
         path_starts: &["vscode-file://"],
         path_parts: &["/out/vs/", "/out/bootstrap-fork.js", "/out/server-main.js"],
         name_starts: &[],
+        name_parts: &[],
     },
     Runtime {
         owner: "the Rust runtime",
@@ -67,21 +70,31 @@ const RUNTIMES: &[Runtime] = &[
             "std::sys::",
             "core::ops::function::FnOnce::call_once",
         ],
+        name_parts: &[],
     },
     Runtime {
         owner: "the C runtime",
         path_starts: &[],
         path_parts: &["/sysdeps/"],
         name_starts: &["__libc_", "_start", "__clone", "clone3", "start_thread", "__cxa_", "__gxx_", "_Unwind_"],
+        name_parts: &[],
     },
-    Runtime { owner: "Python", path_starts: &["<frozen "], path_parts: &["/debugpy/", "/runpy.py"], name_starts: &[] },
+    Runtime {
+        owner: "Python",
+        path_starts: &["<frozen "],
+        path_parts: &["/debugpy/", "/runpy.py"],
+        name_starts: &[],
+        name_parts: &[],
+    },
     Runtime {
         owner: "the JDK",
         path_starts: &[],
         path_parts: &[],
         name_starts: &["java.", "javax.", "jdk.internal.", "sun.", "com.sun."],
+        // The classes that it makes of lambdas.
+        name_parts: &["$$Lambda"],
     },
-    Runtime { owner: "Go", path_starts: &[], path_parts: &[], name_starts: &["runtime."] },
+    Runtime { owner: "Go", path_starts: &[], path_parts: &[], name_starts: &["runtime."], name_parts: &[] },
 ];
 
 /// The runtime that a frame belongs to; `None`: it is the user's, or a library's.
@@ -91,6 +104,7 @@ pub fn frame_owner(frame: &StackFrameInfo) -> Option<&'static str> {
         runtime.path_starts.iter().any(|start| path.starts_with(start))
             || runtime.path_parts.iter().any(|part| path.contains(part))
             || runtime.name_starts.iter().any(|start| frame.name.starts_with(start))
+            || runtime.name_parts.iter().any(|part| frame.name.contains(part))
     };
     RUNTIMES.iter().find(is_of).map(|runtime| runtime.owner)
 }

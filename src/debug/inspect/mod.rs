@@ -41,7 +41,7 @@ pub use scoped_id::ScopedId;
 pub use source::{changed_source, find_named_source, frame_source, lines_around, source_text};
 pub use stack::{list_scopes, read_stack, resolve_frame};
 pub use stop_summary::{StopCause, StopSummary, ThrownException, exception_info, stop_cause, summarize_stop};
-pub use threads::{ThreadInfo, list_threads, pause_thread};
+pub use threads::{ThreadInfo, ThreadList, list_threads, pause_thread, read_threads};
 pub use unreached::{UnreachedBreakpoint, older_code_note, unreached_breakpoints};
 pub use value_limits::MAX_VALUE_CHARS;
 pub use variables::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tether_base::error::{Error, Result};
 use tether_dap::DapError;
-use tether_dap::types::{DapThread, PauseArguments, ThreadsArguments};
+use tether_dap::types::{DapThread, PauseArguments, ThreadsArguments, ThreadsResponse};
 
 use super::scoped_id::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
@@ -34,14 +34,29 @@ pub struct ThreadInfo {
     pub waits_for: Option<String>,
 }
 
-/// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
+/// The threads of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadList {
+    /// Those that the adapters list.
+    pub threads: Vec<ThreadInfo>,
+    /// How many there are beside these.
+    pub unlisted: usize,
+}
+
+/// The threads that [`read_threads`] reads.
 pub async fn list_threads(session: &DebugSession) -> Vec<ThreadInfo> {
+    read_threads(session).await.threads
+}
+
+/// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
+pub async fn read_threads(session: &DebugSession) -> ThreadList {
     let snapshot = session.snapshot();
     let connected = (0..snapshot.targets.len()).filter(|id| session.shared.client(*id).is_some());
     let requests = connected.map(|target| async move { (target, session.request(target, &ThreadsArguments {}).await) });
-    let mut seen = Vec::new();
+    let (mut seen, mut unlisted) = (Vec::new(), 0usize);
     for (target, answer) in join_all(requests).await {
-        let threads = answer.map(|answer| answer.threads).unwrap_or_default();
+        let ThreadsResponse { threads, unlisted: others } = answer.unwrap_or_default();
+        unlisted = unlisted.saturating_add(others.unwrap_or(0));
         let stops = snapshot.targets.get(target).map(|target| target.state.stops()).unwrap_or_default();
         let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
         let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
@@ -55,7 +70,7 @@ pub async fn list_threads(session: &DebugSession) -> Vec<ThreadInfo> {
             waits_for: thread.waits_for,
         }));
     }
-    seen
+    ThreadList { threads: seen, unlisted }
 }
 
 /// Pauses a thread, or all targets. The stop is reported by an event.

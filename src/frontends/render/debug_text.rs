@@ -82,6 +82,7 @@ fn session_text(it: &DebugSessionStatus) -> String {
     }
     out += &threads_text("suspended", &it.suspended_threads);
     out += &threads_text("running", &it.running_threads);
+    out.extend(it.unlisted_threads.map(|count| format!("\n  … and {count} threads that are not listed")));
     let targets = it.targets.iter().filter(|_| it.targets.len() > 1);
     out.extend(targets.map(|it| format!("\n  target {}: {}", it.name, state_text(it.state, None, None))));
     out.extend(it.editors.iter().map(|editor| format!("\n  joined: {editor}")));

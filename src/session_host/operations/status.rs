@@ -6,7 +6,7 @@ use super::convert;
 use crate::api::debug::DebugStatusParams;
 use crate::api::debug::results::{DebugSessionStatus, DebugStatus, TargetStatus, ThreadStatus, UnreachedReport};
 use crate::debug::inspect;
-use crate::debug::inspect::ThreadInfo;
+use crate::debug::inspect::{ThreadInfo, ThreadList};
 use crate::debug::{FileNames, ManagedSession, SessionRegistry, TargetSnapshot};
 use crate::session_host::context::SessionContext;
 use crate::session_host::operations::SessionOperation;
@@ -34,7 +34,7 @@ pub async fn full_status(
     for (target, stop) in snapshot.stops() {
         reasons.push(inspect::stop_cause(&managed.session, target, stop).await);
     }
-    let threads = inspect::list_threads(&managed.session).await;
+    let ThreadList { threads, unlisted } = inspect::read_threads(&managed.session).await;
     let thread = |it: &ThreadInfo| {
         let reason = reasons.iter().find(|reason| reason.thread == Some(it.id));
         let stop_reason = reason.map(|reason| convert::stop_reason(reason, &names));
@@ -51,6 +51,7 @@ pub async fn full_status(
     DebugSessionStatus {
         stop_reason: reasons.first().map(|reason| convert::stop_reason(reason, &names)),
         suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
+        unlisted_threads: (unlisted > 0).then_some(unlisted),
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
         not_reached: unreached_once_ended(managed, &names),

@@ -16,6 +16,7 @@ mod java_status;
 mod java_stops;
 mod java_suspensions;
 mod java_swapped_frames;
+mod java_virtual_threads;
 mod java_watchpoints;
 mod linked_files;
 mod native_stops;

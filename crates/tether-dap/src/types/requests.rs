@@ -113,7 +113,11 @@ shape!(DataBreakpointInfoResponse {
 });
 
 request!(ThreadsArguments, "threads" -> ThreadsResponse, {});
-shape!(ThreadsResponse { threads: Vec<DapThread>; });
+shape!(ThreadsResponse {
+    threads: Vec<DapThread>;
+    /// Not of the protocol; our own adapter for Java sends it: how many threads there are beside these.
+    unlisted: Option<usize>,
+});
 
 request!(StackTraceArguments, "stackTrace" -> StackTraceResponse, {
     thread_id: i64;

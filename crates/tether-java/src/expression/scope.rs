@@ -166,7 +166,10 @@ impl Evaluator<'_> {
             VariablePlace::Local { slot, .. } => {
                 let frame = self.frame().await?;
                 let slots = vec![(*slot, value)];
-                vm.request(&SetVariables { thread: self.spot.thread, frame: frame.id, slots }).await?;
+                let set = vm.request(&SetVariables { thread: self.spot.thread, frame: frame.id, slots }).await;
+                if let Err(error) = set {
+                    return Err(frames::explain_refusal(self.session, self.spot, error).await);
+                }
             }
             VariablePlace::Instance { object, found } => {
                 vm.request(&SetFields { object: *object, values: vec![(found.field.id, untagged)] }).await?;

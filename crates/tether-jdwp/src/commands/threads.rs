@@ -47,6 +47,10 @@ command!(
     SuspendCount, "ThreadReference.SuspendCount", 11, 12, { thread: ObjectId } -> i32
 );
 command!(
+    /// Whether a thread is a virtual one; of version 21 and later.
+    IsVirtual, "ThreadReference.IsVirtual", 11, 15, { thread: ObjectId } -> bool
+);
+command!(
     /// Returns from the current method of a thread with that value.
     ForceEarlyReturn, "ThreadReference.ForceEarlyReturn", 11, 14, { thread: ObjectId, value: JdwpValue } -> ()
 );

@@ -9,6 +9,7 @@ fn every_request_that_inspects_the_program_is_valid_and_so_is_every_response() {
     validator.request(&[ThreadsArguments {}]);
     validator.response::<ThreadsArguments>(&[ThreadsResponse {
         threads: vec![DapThread { id: 1, name: "main".into(), ..DapThread::default() }],
+        ..ThreadsResponse::default()
     }]);
     let stack = StackTraceArguments { thread_id: 1, start_frame: Some(0), levels: Some(20) };
     validator.request(&[StackTraceArguments::default(), stack]);
