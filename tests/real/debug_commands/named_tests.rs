@@ -112,6 +112,55 @@ fn a_test_of_cargo_is_built_first_when_the_user_has_agreed_to_that() {
     stage.is_quiet();
 }
 
+const RUST_ENVIRONMENT: &str = "\
+#[test]
+fn has_what_cargo_gives() {
+    let seen: Vec<String> = [\"FROM_CONFIG\", \"FROM_SCRIPT\", \"CARGO_PKG_NAME\", \"CARGO_PKG_VERSION\", \"OUT_DIR\", \"CARGO_MANIFEST_DIR\", \"LD_LIBRARY_PATH\"]
+        .iter().map(|name| format!(\"{name}={}\", std::env::var(name).unwrap_or_default())).collect();
+    let total = 40 + helper::two();
+    let seen_all = seen.join(\" \"); // STOP
+    println!(\"seen {seen_all}\");
+    assert!(total == 42 && std::path::Path::new(&std::env::var(\"OUT_DIR\").unwrap()).is_dir());
+}
+";
+
+#[test]
+fn a_test_of_cargo_has_the_environment_in_which_cargo_runs_it() {
+    if !has_adapter("lldb-dap") {
+        return;
+    }
+    let manifest = "[package]\nname = \"orders\"\nversion = \"0.1.7\"\nedition = \"2021\"\n[dependencies]\n\
+                    helper = { path = \"helper\" }\n[workspace]\n";
+    let helper =
+        "[package]\nname = \"helper\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[lib]\ncrate-type = [\"dylib\"]\n";
+    let build = "fn main() { println!(\"cargo:rustc-env=FROM_SCRIPT=scripted\"); }\n";
+    let stage = CommandSandbox::with(&[
+        ("rust/Cargo.toml", manifest),
+        ("rust/.cargo/config.toml", "[env]\nFROM_CONFIG = { value = \"configured\", relative = false }\n"),
+        ("rust/build.rs", build),
+        ("rust/src/lib.rs", ""),
+        ("rust/tests/environment.rs", RUST_ENVIRONMENT),
+        ("rust/helper/Cargo.toml", helper),
+        // Its library is found by the path that cargo sets only.
+        ("rust/helper/src/lib.rs", "pub fn two() -> u32 { 2 }\n"),
+    ]);
+    stage.tether(&["trust", "--tests", "--yes"]).ok();
+    stops_in(&stage, "has_what_cargo_gives", "rust/tests/environment.rs");
+    let printed = stage.json(&["debug", "output"]).to_string();
+    let folder = stage.sandbox.path("rust").display().to_string();
+    for expected in [
+        "FROM_CONFIG=configured",
+        "FROM_SCRIPT=scripted",
+        "CARGO_PKG_NAME=orders",
+        "CARGO_PKG_VERSION=0.1.7",
+        &format!("CARGO_MANIFEST_DIR={folder}"),
+        &format!("OUT_DIR={folder}/target/debug/build/orders-"),
+        &format!("{folder}/target/debug/deps"),
+    ] {
+        assert!(printed.contains(expected), "{expected} is not in {printed}");
+    }
+}
+
 #[test]
 fn a_test_of_go() {
     if !has_adapter("dlv") {

@@ -2,6 +2,7 @@
 //!
 //! Building runs code of the workspace (build scripts, macros): only when the user has trusted it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_process::{CapturedCommand, LAUNCH_ID, clean_environment};
 
+use super::cargo_environment::read_environments;
 use crate::config::CARGO_TEST_BUILD;
 use crate::config::trust::WorkspaceCommands;
 use crate::supervisor::context::SupervisorContext;
@@ -30,6 +32,8 @@ pub struct BuiltTest {
     pub folder: PathBuf,
     /// As the program lists it; `None`: all of them.
     pub name: Option<String>,
+    /// What cargo adds to the environment of its program.
+    pub env: BTreeMap<OsString, OsString>,
 }
 
 /// Which tests are to be found.
@@ -47,6 +51,9 @@ struct TestArtifact {
     manifest_path: PathBuf,
     target: CargoTarget,
     executable: Option<PathBuf>,
+    /// What cargo adds to its environment.
+    #[serde(skip)]
+    env: BTreeMap<OsString, OsString>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -70,10 +77,15 @@ pub async fn build_and_find_test(
 ) -> Result<BuiltTest> {
     WorkspaceCommands::of_tests(supervisor.sessions.workspace()).require_consent()?;
     let queue = supervisor.task_queue().await;
-    let mut programs = {
+    let (mut programs, environments) = {
         let _turn = queue.wait_for_turn(&|doing| caller.report_progress(doing)).await;
-        build_tests(folder, &queue.launch_id, caller).await?
+        let programs = build_tests(folder, &queue.launch_id, caller).await?;
+        caller.report_progress("reading the environment in which cargo runs them");
+        (programs, read_environments(folder, &queue.launch_id).await?)
     };
+    for program in &mut programs {
+        program.env = program.executable.as_ref().and_then(|it| environments.get(it)).cloned().unwrap_or_default();
+    }
     let (name, source) = match wanted {
         WantedTest::Named { name, source } => (name, source),
         WantedTest::WholeProgram { source } => return whole_program(&programs, source),
@@ -118,7 +130,9 @@ async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
     let executable = program.executable.clone().unwrap_or_default();
     let argv = [executable.into_os_string(), "--list".into(), "--format".into(), "terse".into()].to_vec();
     let cwd = program.package_folder();
-    let what = CapturedCommand { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LIST_TIMEOUT };
+    let mut env = clean_environment([(LAUNCH_ID, mark)]);
+    env.extend(program.env.clone());
+    let what = CapturedCommand { argv, cwd, env, timeout: LIST_TIMEOUT };
     let mut names = Vec::new();
     let finished = tether_process::run_until_line(&what, |line| {
         names.extend(line.strip_suffix(": test").map(str::to_owned));
@@ -137,7 +151,8 @@ impl TestArtifact {
 
     fn built_test(&self, name: &str) -> BuiltTest {
         let program = self.executable.clone().unwrap_or_default();
-        BuiltTest { program, folder: self.package_folder(), name: Some(name.to_owned()) }
+        let (folder, name) = (self.package_folder(), Some(name.to_owned()));
+        BuiltTest { program, folder, name, env: self.env.clone() }
     }
 
     /// "lib orders"

@@ -17,6 +17,7 @@
 //! What an operation on one session does is in `session_host`; how sessions run, stop and end is decided in `debug`.
 
 mod breakpoints;
+mod cargo_environment;
 mod cargo_test;
 pub(in crate::supervisor) mod editor_session;
 mod here;

@@ -51,9 +51,10 @@ pub async fn prepare_named_test(
             };
             let test = cargo_test::build_and_find_test(supervisor, &folder, wanted, caller).await?;
             let mut env = given.env.clone();
-            // As `cargo test` sets it.
-            let manifest = test.folder.to_string_lossy().into_owned();
-            env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
+            for (name, value) in &test.env {
+                let (name, value) = (name.to_string_lossy(), value.to_string_lossy().into_owned());
+                env.entry(name.into_owned()).or_insert(Some(value));
+            }
             let filter = test.name.into_iter().flat_map(|name| [name, "--exact".to_owned()]);
             let args = filter.chain(["--nocapture".to_owned()]).chain(args).collect();
             let (kind, cwd) = (DebugTargetKind::Program(test.program), test.folder);
