@@ -28,6 +28,8 @@ pub struct ProcessReporter {
     pub script: &'static str,
     /// Where its runtime looks for it, in `{scratch}`.
     pub path: &'static str,
+    /// Other files in `{scratch}`, for the program: their paths and their texts.
+    pub others: &'static [(&'static str, &'static str)],
     /// Why the processes that are not debugged are not, for readers.
     pub reason: &'static str,
 }
@@ -35,10 +37,13 @@ pub struct ProcessReporter {
 impl ProcessReporter {
     /// Writes the script into the private folder of a session, and opens the pipe. Must be called in a runtime.
     pub(super) fn install(self, folder: &Path) -> Result<ProcessReports> {
-        let (script, path) = (folder.join(self.path), folder.join(PIPE));
+        let path = folder.join(PIPE);
         let doing = |path: &Path| format!("cannot write {}", path.display());
-        std::fs::create_dir_all(script.parent().unwrap_or(folder)).doing(|| doing(&script))?;
-        std::fs::write(&script, self.script).doing(|| doing(&script))?;
+        for (file, text) in std::iter::once(&(self.path, self.script)).chain(self.others) {
+            let file = folder.join(file);
+            std::fs::create_dir_all(file.parent().unwrap_or(folder)).doing(|| doing(&file))?;
+            std::fs::write(&file, text).doing(|| doing(&file))?;
+        }
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(io::Error::from)
             .doing(|| doing(&path))?;
@@ -143,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn each_writer_is_received_and_what_is_no_report_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
-        let reporter = ProcessReporter { script: "text", path: "deep/er/script", reason: "why" };
+        let reporter = ProcessReporter { script: "text", path: "deep/er/script", others: &[], reason: "why" };
         let mut children = reporter.install(folder.path()).unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("deep/er/script")).unwrap(), "text");
         let write = |bytes: &[u8]| {

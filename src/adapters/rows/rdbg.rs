@@ -3,7 +3,8 @@
 //! The program itself serves DAP, on a private Unix socket that other users cannot open. rdbg puts itself, and the path of
 //! the socket, into the environment: a child that inherited it would take the socket over, and wait there for a debugger. So the
 //! program clears its environment before its first line, and its children run as without a debugger. Each Ruby among
-//! them reports itself. A child by `fork` shares the program's connection, and is debugged over it.
+//! them reports itself. A child by `fork` shares the program's connection, and is debugged over it: a script of ours sees to it
+//! that a breakpoint is set in all of these processes.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -53,6 +54,7 @@ const REPORTS: &str = "DEVTETHER_RUBY_REPORTS";
 const PROCESS_REPORTER: ProcessReporter = ProcessReporter {
     script: include_str!("report_child.rb"),
     path: "ruby/rubygems/defaults/ruby.rb",
+    others: &[("ruby/share_breakpoints.rb", include_str!("share_breakpoints.rb"))],
     reason: NOT_DEBUGGED,
 };
 /// Why a child is not debugged.
@@ -62,6 +64,7 @@ const NOT_DEBUGGED: &str = "rdbg debugs only the children that a program forks";
 /// full. The environment becomes the user's own, apart from the folder of [`PROCESS_REPORTER`].
 const BEFORE_FIRST_LINE: &str = concat!(
     "eval $stdout.sync = true; ",
+    "load ENV['DEVTETHER_RUBY_REPORTS'] + '/ruby/share_breakpoints.rb'; ",
     "[ENV['RUBYOPT'].to_s.gsub(%r{-r ?\\S+/lib/debug/open(?!\\S)}, '').strip, ENV.delete('DEVTETHER_RUBYOPT').to_s]",
     ".uniq.reject(&:empty?).then { |it| ENV['RUBYOPT'] = it.empty? ? nil : it.reverse.join(' ') }; ",
     "%w[RUBY_DEBUG_COMMANDS RUBY_DEBUG_SOCK_PATH].each { |it| ENV.delete(it) }; ",

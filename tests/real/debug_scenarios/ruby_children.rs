@@ -151,3 +151,55 @@ File.rename('result.new', 'result')
         std::fs::remove_file(stage.sandbox.path("go")).unwrap();
     }
 }
+
+/// Two workers that wait for a line before they work, as those of a server do.
+const WORKERS: &str = "\
+def work(number)
+  total = number * 2
+  total # WORK
+end
+
+writers = []
+2.times do |number|
+  reader, writer = IO.pipe
+  writers << writer
+  fork do
+    writers.each(&:close)
+    work(number + 20) while reader.gets
+  end
+  reader.close
+end
+puts 'up'
+until File.exist?('go')
+  sleep 0.02
+end
+writers.each do |writer|
+  writer.puts 'work'
+  writer.close
+end
+Process.waitall
+work(1)
+";
+
+#[test]
+fn a_breakpoint_that_is_set_after_workers_were_forked_stops_each_and_says_its_process() {
+    let Some(stage) = ScenarioSandbox::with("rdbg", "workers.rb", WORKERS) else { return };
+    stage.json(&["debug", "launch", "workers.rb"]);
+    eventually("both are forked", || (printed(&stage).matches("Connected.").count() == 3).then_some(()));
+    stage.breaks("WORK");
+    stage.sandbox.write("go", "");
+    let mut stopped = stage.json(&["debug", "wait", "60"]);
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        stage.check(&stopped, "BREAKPOINT_HIT", "WORK");
+        let process = stage.json(&["debug", "evaluate", "Process.pid"])["result"].as_str().unwrap().to_owned();
+        let thread = stopped["stopReason"]["threadName"].as_str().unwrap();
+        let is_child = thread.contains(&format!("of the child process {process}"));
+        found.push((ScenarioSandbox::local(&stopped, "total").to_owned(), is_child));
+        stopped = stage.json(&["debug", "continue", "--wait", "60"]);
+    }
+    found.sort();
+    assert_eq!(found, [("2".to_owned(), false), ("40".to_owned(), true), ("42".to_owned(), true)]);
+    assert_eq!(stopped["state"], "TERMINATED", "{stopped:#}");
+    stage.nothing_is_left();
+}
