@@ -36,6 +36,7 @@
 )]
 
 mod adapter;
+mod built_sources;
 mod child_listener;
 mod child_processes;
 mod connect;
@@ -53,6 +54,7 @@ mod select;
 mod serve_task;
 
 pub use adapter::{Adapter, ConditionReport, DetachHook, HitCounting, Quirks};
+pub use built_sources::{SourceMap, compiled_elsewhere, find_source_maps};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
 pub use child_processes::{DebuggedChildren, ProcessRuntime};
 pub use connect::Connector;

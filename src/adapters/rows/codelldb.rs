@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tether_base::error::Result;
-use tether_dap::types::StartRequest;
+use tether_dap::types::{Fields, StartRequest};
 use tether_tools::is_program;
 
 use super::native;
@@ -56,7 +56,14 @@ fn in_package(entry: PathBuf) -> PathBuf {
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let languages: &[&str] = if native::is_rust(target) { &["rust"] } else { &["cpp"] };
     let launch = json!({"type": "lldb", "request": "launch", "terminal": "console", "sourceLanguages": languages});
-    let start = native::start_request(target, ADAPTER.name, launch, remote_request)?;
+    let mut start = native::start_request(target, ADAPTER.name, launch, remote_request)?;
+    let maps = native::source_maps(target);
+    if !maps.is_empty() {
+        let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
+        let maps: Fields =
+            maps.into_iter().map(|map| (map.from.to_string_lossy().into_owned(), json!(map.to))).collect();
+        fields.insert("sourceMap".to_owned(), json!(maps));
+    }
     let process = ProcessPlan::new(vec![found.path.clone().into()], &target.cwd);
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tether_base::error::Result;
 use tether_dap::types::StartRequest;
 use tether_tools::is_program;
@@ -11,7 +11,7 @@ use tether_tools::is_program;
 use super::native;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebuggedChildren, FoundAdapter, HitCounting,
-    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks, SourceMap,
 };
 
 /// The row of the table.
@@ -79,6 +79,14 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(target)) {
         argv.extend(["-iex".into(), rust_formatter_command(formatters).into()]);
+    }
+    // A setting of the other debuggers, which gdb has none for.
+    let given = target.fields.get("sourceMap").and_then(Value::as_object).into_iter().flatten();
+    let given = given.filter_map(|(from, to)| Some(SourceMap { from: from.into(), to: to.as_str()?.into() }));
+    for SourceMap { from, to } in given.chain(native::source_maps(target)) {
+        // gdb reads its arguments as a shell does.
+        let words = [from, to].map(|path| json!(path).to_string()).join(" ");
+        argv.extend(["-iex".into(), format!("set substitute-path {words}").into()]);
     }
     let mut start = native::start_request(target, ADAPTER.name, json!({}), remote_request)?;
     let mut process = ProcessPlan::new(argv, &target.cwd);

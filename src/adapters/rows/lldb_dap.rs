@@ -67,6 +67,12 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         commands.extend(target.text_list("initCommands")?);
         fields.insert("initCommands".to_owned(), json!(commands));
     }
+    let maps = native::source_maps(target);
+    if !maps.is_empty() {
+        let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
+        let maps: Vec<_> = maps.into_iter().map(|map| json!([map.from, map.to])).collect();
+        fields.insert("sourceMap".to_owned(), json!(maps));
+    }
     let process = ProcessPlan::new(vec![found.path.clone().into()], &target.cwd);
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
 }

@@ -9,7 +9,9 @@ use tether_base::error::{Error, Result};
 use tether_dap::types::StartRequest;
 use tether_tools::is_program;
 
-use crate::adapters::{AdapterSearch, Address, DebugTarget, DebugTargetKind, FoundAdapter};
+use crate::adapters::{
+    AdapterSearch, Address, DebugTarget, DebugTargetKind, FoundAdapter, SourceMap, find_source_maps,
+};
 
 /// The languages of these adapters.
 pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];
@@ -152,6 +154,16 @@ fn launch_request(target: &DebugTarget, adapter: &str, launch: Value) -> Result<
     }
     fields.remove("environment");
     Ok(StartRequest::Launch(fields))
+}
+
+/// The folders that the sources of a C or C++ program stand for, where they are not on this machine; none where the configuration
+/// maps them itself.
+pub fn source_maps(target: &DebugTarget) -> Vec<SourceMap> {
+    let is_mapped = ["sourceMap", "sourceFileMap", "debuggerRoot", "sourcePath"]
+        .iter()
+        .any(|name| target.fields.contains_key(*name));
+    let program = target.program().filter(|program| program.is_file() && !is_mapped && !is_rust(target));
+    program.map(|program| find_source_maps(&program, &[target.cwd()])).unwrap_or_default()
 }
 
 /// Whether the program or its working directory is in a cargo package: then its values are Rust's.

@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use tether_base::file_age::is_older;
 
-use crate::adapters::{ADAPTERS, Adapter};
+use crate::adapters::{ADAPTERS, Adapter, compiled_elsewhere};
 use crate::debug::breakpoints::hit_count::counted_here;
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, NOT_REPORTED};
 use crate::debug::host::managed_session::ManagedSession;
@@ -85,6 +86,9 @@ fn describe_unreached(
     if let Some(stale) = describe_older_code(managed, spec) {
         reason.push_str(&format!("; {stale}"));
     }
+    if let Some(elsewhere) = describe_other_path(managed, spec).filter(|_| !is_bound) {
+        reason.push_str(&format!("; {elsewhere}"));
+    }
     // One that is bound is loaded in a process that is debugged, where the adapter waits for that.
     let is_loaded = is_bound && !adapters.iter().any(|row| row.quirks.binds_unloaded);
     let processes = if is_loaded { others.describe_users(spec) } else { others.describe(spec) };
@@ -112,6 +116,21 @@ fn describe_older_code(managed: &ManagedSession, spec: &BreakpointSpec) -> Optio
     let workspace = &managed.request.debug_target.cwd;
     let shown = |path: &Path| path.strip_prefix(workspace).unwrap_or(path).display().to_string();
     Some(format!("{} is older than {}", shown(&code), shown(file)))
+}
+
+/// That a compiled program names a source of that name by a path that is not on this machine, and the setting that maps it.
+fn describe_other_path(managed: &ManagedSession, spec: &BreakpointSpec) -> Option<String> {
+    let file = spec.file()?;
+    let is_compiled = |program: &ManagedSession| {
+        program.adapter.runtimes.is_empty() && program.adapter.extensions.contains(&&*extension_of(file))
+    };
+    let programs = managed.programs().into_iter().filter(is_compiled);
+    let built = programs.filter_map(|it| it.request.debug_target.program());
+    let other = built.filter(|program| program.is_file()).find_map(|program| compiled_elsewhere(&program, file))?;
+    let folder = |path: &Path| path.parent().unwrap_or(Path::new("/")).display().to_string();
+    let map = json!({"sourceMap": {folder(&other): folder(file)}}).to_string();
+    let map = map.trim_start_matches('{').strip_suffix('}').unwrap_or_default();
+    Some(format!("the program was compiled of {}: in launch.json, `{map}` maps it", other.display()))
 }
 
 /// Whether a program is a file that was built before a source was written.

@@ -19,6 +19,7 @@ mod java_swapped_frames;
 mod java_virtual_threads;
 mod java_watchpoints;
 mod linked_files;
+mod native_prefix_maps;
 mod native_stops;
 mod node_stops;
 mod one_shot;
