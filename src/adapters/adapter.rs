@@ -105,6 +105,9 @@ pub struct Quirks {
     pub condition_stop: Option<&'static str>,
     /// It takes a breakpoint with a column, says that it is verified, and stops at the first code of the line.
     pub ignores_columns: bool,
+    /// The name of a file that its compiler makes, and that no step of a user's ends in: it is stepped out of (Delve: the wrappers
+    /// of calls of C).
+    pub generated_source: Option<&'static str>,
     /// It finds a source file only by the path that the program was built with, and not over a link.
     pub compares_path_texts: bool,
 }
@@ -198,6 +201,7 @@ impl Quirks {
         condition_stop: None,
         ignores_columns: false,
         compares_path_texts: false,
+        generated_source: None,
         map_report: None,
         signals_as_codes: false,
         logs_always: false,

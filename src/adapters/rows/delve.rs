@@ -31,6 +31,7 @@ pub const ADAPTER: Adapter = Adapter {
         ignores_columns: true,
         compares_path_texts: true,
         condition_stop: Some("error evaluating expression: "),
+        generated_source: Some("_cgo_gotypes.go"),
         ..Quirks::NONE
     },
     install: "`apt-get install delve golang-go` or `go install github.com/go-delve/delve/cmd/dlv@latest` installs it",

@@ -32,6 +32,8 @@ pub struct SessionState {
     pub data: BTreeMap<(usize, u32), DataBreakpoint>,
     /// Targets that have been sent `pause` and have not stopped since.
     pub pausing: BTreeSet<usize>,
+    /// By target: the call of a generated file that a step leaves, as the name of its function and its line.
+    pub left_calls: BTreeMap<usize, (String, i64)>,
     /// The last values of watched data.
     pub watched: WatchedValues,
     /// Processes that are debugged, and are no target of their own.

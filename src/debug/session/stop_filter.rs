@@ -6,6 +6,7 @@
 //!           ├─ an exception, and one class is set ─ exceptionInfo ─▶ Stop or AutoContinue
 //!           ├─ a breakpoint that the adapter does not name ─ stackTrace ─▶ Stop, or as the next
 //!           ├─ a breakpoint whose hits are counted here ───────▶ Stop or AutoContinue
+//!           ├─ a step that may end in a generated file ─ stackTrace ─▶ Stop, or StepOn
 //!           └─ no thread is named ─ threads ─────────────────────▶ Stop
 //! ```
 //! A stop is not published before it has been classified.
@@ -13,7 +14,7 @@
 use std::path::Path;
 
 use tether_dap::DapClient;
-use tether_dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
+use tether_dap::types::{DapStackFrame, ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 
 use super::disconnect::log_error;
 use super::resume::Resume;
@@ -34,6 +35,8 @@ pub enum StopDecision {
     Stop(ThreadStop),
     /// The program is resumed automatically.
     AutoContinue(ThreadStop),
+    /// The step goes on automatically.
+    StepOn(ThreadStop, Resume),
 }
 
 /// A stop that cannot be classified without requests to the adapter.
@@ -42,6 +45,8 @@ pub enum Undecided {
     ExceptionClass(ThreadStop, Box<str>),
     /// A breakpoint that the adapter does not name.
     UnknownBreakpoint(ThreadStop),
+    /// The end of a step, which may be in a file that the compiler has made, of that name.
+    StepEnd(ThreadStop, &'static str),
     /// The adapter names no thread (Delve, at a pause).
     UnknownThread(ThreadStop),
 }
@@ -56,6 +61,9 @@ pub fn decide_without_requests(
     // The stop is the result of a requested pause.
     if target.shared.with_state(|state| state.pausing.remove(&target.id)) && is_pause(&stop) {
         stop.kind = StopKind::UserSuspend;
+    }
+    if stop.kind != StopKind::StepComplete {
+        target.shared.with_state(|state| state.left_calls.remove(&target.id));
     }
     match initial {
         // Whatever its reason: CodeLLDB sends a signal.
@@ -106,6 +114,9 @@ pub fn decide_without_requests(
             }
             Ok(decide_by_hits(target, &stored, stop))
         }
+        StopKind::StepComplete if let Some(generated) = target.quirks().generated_source => {
+            Err(Undecided::StepEnd(stop, generated).into())
+        }
         _ => Ok(StopDecision::Stop(stop)),
     }
 }
@@ -133,6 +144,12 @@ pub async fn decide_with_requests(
             // Where the class is only in the text, as in `TypeError: x is not a function`.
             let in_text = [&info.description, &stop.text].into_iter().flatten().any(|text| names_class(text, &class));
             if is || in_text { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
+        }
+        Undecided::StepEnd(stop, generated) => {
+            let thread_id = stop.thread_id.unwrap_or_default();
+            let stack = StackTraceArguments { thread_id, levels: Some(2), ..StackTraceArguments::default() };
+            let frames = log_error(client.request(&stack, deadline).await).unwrap_or_default().stack_frames;
+            decide_step_end(target, stop, generated, &frames)
         }
         Undecided::UnknownThread(mut stop) => {
             let threads = log_error(client.request(&ThreadsArguments {}, deadline).await).unwrap_or_default().threads;
@@ -172,6 +189,25 @@ pub async fn decide_with_requests(
             }
             decide_by_hits(target, &stored, stop)
         }
+    }
+}
+
+/// A step out of a generated file ends in the call of it, on the line from which the user has stepped: that step goes over the rest
+/// of the line.
+fn decide_step_end(target: &TargetHandle, stop: ThreadStop, generated: &str, frames: &[DapStackFrame]) -> StopDecision {
+    let place = |frame: &DapStackFrame| (frame.name.clone(), frame.line);
+    let is_generated = |frame: &DapStackFrame| {
+        let path = frame.source.as_ref().and_then(|source| source.path.as_deref().or(source.name.as_deref()));
+        path.is_some_and(|path| Path::new(path).file_name().is_some_and(|name| name == generated))
+    };
+    let left = target.shared.with_state(|state| state.left_calls.remove(&target.id));
+    match frames {
+        [top, caller, ..] if is_generated(top) => {
+            target.shared.with_state(|state| state.left_calls.insert(target.id, place(caller)));
+            StopDecision::StepOn(stop, Resume::Out)
+        }
+        [top, ..] if left == Some(place(top)) => StopDecision::StepOn(stop, Resume::Over),
+        _ => StopDecision::Stop(stop),
     }
 }
 

@@ -398,7 +398,7 @@ impl TargetTask {
 
     /// A decision that took requests: its thread may be gone.
     fn apply_late_decision(&mut self, decision: StopDecision) {
-        let (StopDecision::Stop(stop) | StopDecision::AutoContinue(stop)) = &decision;
+        let (StopDecision::Stop(stop) | StopDecision::AutoContinue(stop) | StopDecision::StepOn(stop, _)) = &decision;
         let is_gone = stop.thread_id.is_some_and(|thread| self.exited_threads.contains(&thread));
         self.undecided_stops = self.undecided_stops.saturating_sub(1);
         if self.undecided_stops == 0 {
@@ -412,15 +412,18 @@ impl TargetTask {
     fn apply_decision(&mut self, decision: StopDecision) {
         match decision {
             StopDecision::Stop(stop) => drop(self.guard.apply_and_clean_up(TargetInput::Stopped(stop))),
-            StopDecision::AutoContinue(stop) => {
-                let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
-                self.spawn_call(async move {
-                    // All breakpoints are sent first.
-                    guard.wait_until_configured().await;
-                    log_error(Resume::Continue.send(&client, thread, guard.shared.request_timeout).await);
-                });
-            }
+            StopDecision::AutoContinue(stop) => self.resume_passed(&stop, Resume::Continue),
+            StopDecision::StepOn(stop, how) => self.resume_passed(&stop, how),
         }
+    }
+
+    fn resume_passed(&mut self, stop: &ThreadStop, how: Resume) {
+        let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
+        self.spawn_call(async move {
+            // All breakpoints are sent first.
+            guard.wait_until_configured().await;
+            log_error(how.send(&client, thread, guard.shared.request_timeout).await);
+        });
     }
 
     /// On each `initialized`: js-debug's children send it twice.

@@ -7,6 +7,7 @@ mod edited_sources;
 mod ended_stops;
 mod exit_facts;
 mod exits;
+mod go_projects;
 mod hit_counts;
 mod java_classes;
 mod java_events;
