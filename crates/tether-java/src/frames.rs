@@ -56,6 +56,13 @@ pub(crate) enum FrameCode {
 pub(crate) async fn list_threads(session: &JavaSession) -> Answer<ThreadsResponse> {
     let mut threads = session.vm.request(&AllThreads {}).await?;
     let stopped: Vec<ObjectId> = session.with_tables(|tables| tables.suspends.stopped().collect());
+    if threads.len() > MAX_THREADS
+        && let Some(first) = threads.first().copied()
+        && session.vm.is_virtual(first).await
+    {
+        // The others come behind the virtual ones.
+        threads.reverse();
+    }
     // A virtual thread that has stopped may not be among all.
     let unlisted = threads.len().saturating_sub(MAX_THREADS);
     let behind: HashSet<ObjectId> = threads.split_off(threads.len().min(MAX_THREADS)).into_iter().collect();

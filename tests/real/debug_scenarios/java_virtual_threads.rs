@@ -89,7 +89,7 @@ fn virtual_threads_are_listed_and_what_their_lower_frames_refuse_is_said() {
         stage.json(&["debug", "set", "total", "7"]);
         assert_eq!(stage.json(&["debug", "evaluate", "total"])["result"], "7");
         let caller = stage.json(&["debug", "stack"])["frames"][1]["frameId"].to_string();
-        let refused = stage.tether(&["debug", "set", "mine", "5", "--frame", &caller]);
+        let refused = stage.sandbox.tether(&["debug", "set", "mine", "5", "--frame", &caller]);
         refused.fails(1, &["a lower frame of a virtual thread", "only the innermost frame"]);
         stage.json(&["debug", "stop"]);
         stage.nothing_is_left();
@@ -112,10 +112,9 @@ fn a_virtual_thread_that_hangs_is_seen_with_its_stack_and_what_it_waits_for() {
         assert!(waits_for.starts_with("Object (id="), "{hanging:#}");
         let id = hanging["threadId"].to_string();
         let frames = stage.json(&["debug", "stack", "--thread", &id])["frames"].clone();
-        assert_eq!(
-            (&frames[0]["name"], frames[0]["line"].as_u64()),
-            (&json!("Virtual.hang"), Some(stage.line("HANG")))
-        );
+        // It may go on behind the instruction that waits.
+        let is_there = frames[0]["line"].as_u64().is_some_and(|line| (0..2).contains(&(line - stage.line("HANG"))));
+        assert_eq!((&frames[0]["name"], is_there), (&json!("Virtual.hang"), true), "{frames:#}");
         stage.json(&["debug", "stop"]);
         stage.nothing_is_left();
     }
