@@ -45,6 +45,8 @@ impl JdkPackage<'_> {
             _ => Err(error),
         })?;
         copy_settings(&sh, folder, &home)?;
+        // By this file its version is known; the starters are not beside the one of the JDK.
+        fs::copy(home.join("release"), folder.join("release"))?;
         self.write_starters(folder, &home)
     }
 
