@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tether_base::error::{Error, Result};
 use tokio::io::{AsyncWriteExt, Stdin, Stdout};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use super::messages::{self, Envelope, id_key};
@@ -97,6 +97,15 @@ struct Proxy {
     note: Option<String>,
 }
 
+/// The end of the time that a server has which was replaced.
+async fn wait_until(end: Option<Instant>) {
+    let never = std::future::pending::<()>();
+    match end {
+        Some(end) => timeout_at(end, never).await.unwrap_or_default(),
+        None => never.await,
+    }
+}
+
 type ClientLines = FramedRead<Stdin, LinesCodec>;
 
 impl Proxy {
@@ -116,7 +125,7 @@ impl Proxy {
                 // There is room for the next message.
                 _ = async { queue.as_ref()?.reserve().await.ok().map(drop) }, if is_full => {}
                 Some((generation, event)) = self.received.recv() => self.handle_event(generation, event).await?,
-                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => self.end_replaced().await?,
+                () = wait_until(until), if until.is_some() => self.end_replaced().await?,
             }
         }
     }

@@ -10,7 +10,6 @@ use tether_process::{CapturedCommand, RunOutcome, clean_environment, run_command
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{self, BuildOutput, BuildPlan, BuildStep, ConfirmBy, Settings, StepCompletion, WindowConfig};
 use crate::supervisor::connect::SupervisorPaths;
-use crate::window::describe_change;
 
 /// Changes that were tried: their number, and those that are listed.
 type ChangedFiles = (usize, Vec<FileChange>);
@@ -74,7 +73,7 @@ impl SourceWatch {
 
     async fn changed_files(&self) -> Option<(ChangedFiles, String)> {
         let report = self.tracker.compare_with_baseline().await.ok()?;
-        let newest = report.newest.as_ref().filter(|_| report.stale).map(describe_change)?;
+        let newest = report.newest.as_ref().filter(|_| report.stale).map(ToString::to_string)?;
         Some(((report.total, report.changed), newest))
     }
 
