@@ -41,6 +41,17 @@ pub const HOST_EXECUTE_COMMAND: &str = "host/executeCommand";
 /// own `launch` or `attach` says which.
 pub const DEBUGGER_JOIN: &str = "debugger/join";
 
+/// Every method of an editor that is not an operation.
+pub const EDITOR_METHODS: &[&str] = &[
+    DEBUGGER_START,
+    DEBUGGER_JOIN,
+    DEBUGGER_OPEN,
+    DEBUGGER_CLOSE,
+    HOST_RUN_TASK,
+    HOST_STOP_SERVER,
+    HOST_EXECUTE_COMMAND,
+];
+
 /// The parameters of [`INITIALIZE`]: the front end that connects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

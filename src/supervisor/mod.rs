@@ -42,5 +42,3 @@ mod replaced_program;
 mod save_refresh;
 mod timeline_records;
 mod window_follow;
-
-pub(crate) use self::editors::methods::EDITOR_METHODS;

@@ -18,7 +18,7 @@ use super::operation_call::OperationCall;
 use crate::api::{Operation, OperationEffect};
 use crate::timeline::{Timeline, TimelineQuery, event_now};
 use crate::vocabulary::{RefreshRung, TimelineEvent, TimelineKind};
-use crate::window::{FileChange, PublishedState, Window, WindowFeed, WindowPhase, describe_change};
+use crate::window::{FileChange, PublishedState, Window, WindowFeed, WindowPhase};
 
 /// Between two looks at what may come in floods: files, and the console.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ impl EditLog {
         }
         let mut new = Vec::new();
         for change in changed {
-            let (text, at) = (describe_change(change), change.modified_at_ms);
+            let (text, at) = (change.to_string(), change.modified_at_ms);
             if known.insert(text.clone(), at) != Some(at) {
                 new.push(TimelineEvent { at, ..event_now(TimelineKind::Edited, text) });
             }
@@ -115,7 +115,7 @@ fn window_events(last: &PublishedState, now: &PublishedState) -> Vec<TimelineEve
             };
             let newest = now.refreshed_for.as_ref().and_then(|report| report.newest.as_ref());
             let newest = newest.filter(|_| kind != TimelineKind::WindowFound);
-            let because = newest.map(|newest| format!(", because {}", describe_change(newest))).unwrap_or_default();
+            let because = newest.map(|newest| format!(", because {newest}")).unwrap_or_default();
             let text = format!("window {}, process {}: {how}{because}", now.generation, window.session.electron_pid);
             let took_ms = window.refreshed.map(|refresh| refresh.took.as_millis() as u64);
             events.push(TimelineEvent { took_ms, ..event_now(kind, text) });

@@ -85,4 +85,4 @@ pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
 pub use tether_changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use window_exit::WindowExit;
-pub use window_handle::{FileChanges, StaleRefresh, Window, WindowInspection, describe_change};
+pub use window_handle::{FileChanges, StaleRefresh, Window, WindowInspection};

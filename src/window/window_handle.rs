@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::sync::lock;
-use tether_changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
+use tether_changes::{ChangeReport, ChangeTracker, PathExplanation};
 use tether_process::ResourceUsage;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
@@ -290,7 +290,7 @@ impl Window {
             }
             let check = self.compare_files().await?;
             let Some(newest) = check.newest.clone().filter(|_| check.stale) else { return Ok(fresh) };
-            let because = describe_change(&newest);
+            let because = newest.to_string();
             let held_note = |why: &str| format!("stale: {because}, and the window was not refreshed, since {why}");
             if server_updates::is_updated_by_server(self, &fresh.window, &check).await
                 && self.context.replacement_blocker().is_none()
@@ -359,7 +359,7 @@ impl Window {
     /// Which change makes the window stale: "src/a.ts was modified". `None`: it is not, or that is not known.
     pub async fn find_stale_cause(&self) -> Option<String> {
         let check = self.inspect_changes().await.ok()?.check?;
-        check.newest.filter(|_| check.stale).map(|newest| describe_change(&newest))
+        check.newest.filter(|_| check.stale).map(|newest| newest.to_string())
     }
 
     /// Why a path (absolute, or relative to the workspace) is tracked or ignored.
@@ -400,15 +400,4 @@ fn because_of_exit(error: Error, published: &PublishedState) -> Error {
         Some(exit) => error.because(exit.describe()),
         None => error,
     }
-}
-
-/// "src/a.ts was modified"
-/// "src/a.ts was modified"
-pub fn describe_change(change: &FileChange) -> String {
-    let verb = match change.kind {
-        FileChangeKind::Modified => "modified",
-        FileChangeKind::Added => "added",
-        FileChangeKind::Removed => "removed",
-    };
-    format!("{} was {verb}", change.path.display())
 }

@@ -2,6 +2,7 @@
 //!
 //! Does not depend on how they are computed.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use super::ignore_rules::IgnoreDecision;
@@ -35,6 +36,18 @@ pub struct FileChange {
     pub kind: FileChangeKind,
     /// The file's mtime, epoch ms; for a removed file that of the nearest folder that is left.
     pub modified_at_ms: u64,
+}
+
+/// `src/a.ts was modified`
+impl fmt::Display for FileChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.kind {
+            FileChangeKind::Modified => "modified",
+            FileChangeKind::Added => "added",
+            FileChangeKind::Removed => "removed",
+        };
+        write!(f, "{} was {verb}", self.path.display())
+    }
 }
 
 /// How a file differs from the baseline.

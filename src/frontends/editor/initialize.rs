@@ -14,8 +14,9 @@ use tokio::io::AsyncWrite;
 
 use super::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
 use crate::api::OPERATIONS;
-use crate::api::protocol::{ClientCapabilities, ClientRole, INITIALIZE, InitializeParams, InitializeResult};
-use crate::supervisor::EDITOR_METHODS;
+use crate::api::protocol::{
+    ClientCapabilities, ClientRole, EDITOR_METHODS, INITIALIZE, InitializeParams, InitializeResult,
+};
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, SupervisorStream, connect_stream};
 
 /// A message before the connection is initialized.

@@ -13,20 +13,10 @@ use super::debugger_start::{read_editor_params, start_debugger};
 use super::editor_sessions::{close_in_editor, open_in_editor};
 use super::host_requests;
 use crate::api::protocol::{
-    DEBUGGER_CLOSE, DEBUGGER_JOIN, DEBUGGER_OPEN, DEBUGGER_START, HOST_EXECUTE_COMMAND, HOST_RUN_TASK, HOST_STOP_SERVER,
+    DEBUGGER_CLOSE, DEBUGGER_JOIN, DEBUGGER_OPEN, DEBUGGER_START, EDITOR_METHODS, HOST_EXECUTE_COMMAND, HOST_RUN_TASK,
+    HOST_STOP_SERVER,
 };
 use crate::supervisor::context::SupervisorContext;
-
-/// Every method that [`call_editor_method`] handles.
-pub const EDITOR_METHODS: &[&str] = &[
-    DEBUGGER_START,
-    DEBUGGER_JOIN,
-    DEBUGGER_OPEN,
-    DEBUGGER_CLOSE,
-    HOST_RUN_TASK,
-    HOST_STOP_SERVER,
-    HOST_EXECUTE_COMMAND,
-];
 
 /// Whether a method is one of an editor, and not an operation of the API.
 pub fn is_editor_method(method: &str) -> bool {
