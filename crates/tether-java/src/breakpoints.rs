@@ -359,7 +359,9 @@ fn describe_breakpoint(entry: &JavaBreakpoint) -> DapBreakpoint {
     let message = if verified { ignored_column.map(str::to_owned) } else { Some(unbound()) };
     let reason = (!verified).then(|| "pending".to_owned());
     let older_code = entry.older_code.as_ref().map(|code| code.to_string_lossy().into_owned());
-    DapBreakpoint { verified, id: Some(entry.id), message, source, line, column: None, reason, older_code }
+    let ignores_column = (verified && ignored_column.is_some()).then_some(true);
+    let (id, column) = (Some(entry.id), None);
+    DapBreakpoint { verified, id, message, source, line, column, reason, older_code, ignores_column }
 }
 
 #[cfg(test)]

@@ -256,6 +256,7 @@ impl NodeBreakpoint {
             column: self.place.map(|(_, column)| column.saturating_add(1)).filter(|_| self.file().is_some()),
             reason: None,
             older_code: self.older_code.as_ref().map(|code| code.to_string_lossy().into_owned()),
+            ignores_column: None,
         }
     }
 

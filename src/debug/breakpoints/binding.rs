@@ -244,7 +244,8 @@ impl BindingTable {
         match all.iter().find(|(_, binding)| binding.verified).or(all.last()) {
             None => BindingStatus::Pending(None),
             Some((target, binding)) if binding.verified => {
-                let ignores_column = self.without_column.contains(&(*target, spec));
+                let ignores_column =
+                    self.without_column.contains(&(*target, spec)) || binding.ignores_column == Some(true);
                 let note = ignores_column.then(|| IGNORED_COLUMN.to_owned());
                 BindingStatus::Verified { line: line_of(binding), column: column_of(binding), note }
             }

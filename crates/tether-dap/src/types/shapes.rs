@@ -63,6 +63,8 @@ shape!(
         reason: Option<String>,
         /// Not of the protocol; our own adapters send it: the file of the code that runs, where it is older than its source.
         older_code: Option<String>,
+        /// Not of the protocol; our own adapters send it: the column has chosen no code on the line.
+        ignores_column: Option<bool>,
     }
 );
 

@@ -139,6 +139,7 @@ fn breakpoint() -> DapBreakpoint {
         column: Some(1),
         reason: text("pending"),
         older_code: None,
+        ignores_column: None,
     }
 }
 
