@@ -147,7 +147,8 @@ impl Proxy {
         match (message.method.as_deref(), message.id.clone()) {
             (Some(method), Some(id)) => {
                 let method = method.to_owned();
-                if let Err(error) = self.bring_up_to_date(&id, &message).await {
+                self.state.record_envelope(&message);
+                if let Err(error) = self.bring_up_to_date(&message).await {
                     let text = format!("`{method}` was not sent: {error}");
                     return self.send(&messages::error_response(&id, &text, "")).await;
                 }
@@ -301,12 +302,12 @@ impl Proxy {
     }
 
     /// Has a server of the newest sources take over. One that does not come up leaves the old one. Errors: there is no server.
-    async fn bring_up_to_date(&mut self, id: &Value, message: &Envelope<'_>) -> Result<()> {
+    async fn bring_up_to_date(&mut self, message: &Envelope<'_>) -> Result<()> {
         let change = self.sources.find_change().await;
         if self.current.is_some() && change.is_none() {
             return Ok(());
         }
-        self.report_restart(id, message, change.as_deref()).await?;
+        self.report_restart(message, change.as_deref()).await?;
         match self.start_next().await {
             Ok(server) => {
                 self.take_over(server).await?;
@@ -340,7 +341,14 @@ impl Proxy {
     /// Tells a new server what the client has told the one before.
     async fn tell(&mut self, server: &WrappedServer) -> Result<()> {
         let until = Instant::now() + HANDSHAKE_TIMEOUT;
-        let Some(params) = self.state.initialize.clone() else { return Ok(()) };
+        let Some(params) = self.state.initialize.clone() else {
+            // Without a handshake any answer says that it is there.
+            if let Some(envelope) = &self.state.envelope {
+                let params = json!({"_meta": envelope}).to_string();
+                self.exchange(server, "server/discover", Some(&params), until).await?;
+            }
+            return Ok(());
+        };
         self.ask(server, "initialize", Some(&params), until).await?;
         if self.state.is_initialized {
             let _ = server.lines.send(messages::notification("notifications/initialized", Value::Null)).await;
@@ -355,8 +363,23 @@ impl Proxy {
         Ok(())
     }
 
-    /// Asks a server on our own behalf, and passes everything else on meanwhile. Errors: it has ended, or does not answer.
+    /// As [`Proxy::exchange`], for the result. Errors: also that it refuses.
     async fn ask(
+        &mut self,
+        server: &WrappedServer,
+        method: &'static str,
+        params: Option<&str>,
+        until: Instant,
+    ) -> Result<Value> {
+        let mut answer = self.exchange(server, method, params, until).await?;
+        match answer.get_mut("result").map(Value::take) {
+            Some(result) => Ok(result),
+            None => Err(Error::other(format!("it has refused `{method}`: {}", answer["error"]["message"]))),
+        }
+    }
+
+    /// Asks a server on our own behalf, and passes everything else on meanwhile. Errors: it has ended, or does not answer.
+    async fn exchange(
         &mut self,
         server: &WrappedServer,
         method: &'static str,
@@ -385,11 +408,7 @@ impl Proxy {
                 self.handle_line(generation, line).await?;
                 continue;
             }
-            let mut answer: Value = serde_json::from_str(&line).unwrap_or_default();
-            return match answer.get_mut("result").map(Value::take) {
-                Some(result) => Ok(result),
-                None => Err(Error::other(format!("it has refused `{method}`: {}", answer["error"]["message"]))),
-            };
+            return Ok(serde_json::from_str(&line).unwrap_or_default());
         }
     }
 
@@ -424,7 +443,7 @@ impl Proxy {
     }
 
     /// Says that a call waits for a restart, where its caller wants to know of its progress.
-    async fn report_restart(&mut self, _: &Value, message: &Envelope<'_>, change: Option<&str>) -> Result<()> {
+    async fn report_restart(&mut self, message: &Envelope<'_>, change: Option<&str>) -> Result<()> {
         let token = message.param("_meta").and_then(|mut meta| meta.get_mut("progressToken").map(Value::take));
         let Some(token) = token else { return Ok(()) };
         let why = change.unwrap_or("the server has ended");

@@ -14,6 +14,9 @@ pub(super) const LISTS: [(&str, &str, &str); 3] = [
     ("resources/list", "resources", "notifications/resources/list_changed"),
 ];
 
+/// How the fields of `_meta` begin in which a client without a handshake says who it is, and which protocol it speaks.
+const ENVELOPE: &str = "io.modelcontextprotocol/";
+
 /// A list that the client has read.
 #[derive(Default)]
 struct ReadList {
@@ -29,6 +32,8 @@ pub(super) struct SessionState {
     /// The parameters of `initialize`.
     pub initialize: Option<String>,
     pub is_initialized: bool,
+    /// Of a client without a handshake: what each of its requests says of it.
+    pub envelope: Option<Value>,
     /// The parameters of `logging/setLevel`.
     pub log_level: Option<String>,
     /// The URIs of `resources/subscribe`.
@@ -39,6 +44,16 @@ pub(super) struct SessionState {
 }
 
 impl SessionState {
+    /// Remembers what a client without a handshake says of itself.
+    pub fn record_envelope(&mut self, message: &Envelope<'_>) {
+        let Some(mut meta) = message.param("_meta") else { return };
+        let Some(fields) = meta.as_object_mut() else { return };
+        fields.retain(|name, _| name.starts_with(ENVELOPE));
+        if !fields.is_empty() {
+            self.envelope = Some(meta);
+        }
+    }
+
     /// Remembers what a request asks for.
     pub fn record_request(&mut self, method: &str, message: &Envelope<'_>) {
         let params = || message.params.map(|params| params.get().to_owned());
