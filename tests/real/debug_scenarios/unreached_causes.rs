@@ -64,8 +64,9 @@ fn build(sandbox: &Sandbox, command: &[&str]) {
 #[test]
 fn a_source_map_that_is_not_read_is_named_with_the_script_and_the_cause() {
     let outside = tempfile::tempdir().unwrap();
-    std::fs::write(outside.path().join("app.js.map"), MAP).unwrap();
-    let far = format!("file://{}", outside.path().join("app.js.map").display());
+    // One whose name says that it is a map may lie beside the folder of the program.
+    std::fs::write(outside.path().join("app.json"), MAP).unwrap();
+    let far = format!("file://{}", outside.path().join("app.json").display());
     for (adapter, address, map, cause) in [
         ("node", "app.js.map", None, "No such file"),
         ("node", "app.js.map", Some("{\"version\": 3,"), "bad json"),
