@@ -33,7 +33,9 @@ pub(super) async fn refresh_on_save(supervisor: Arc<SupervisorContext>) {
     let mut saves =
         SaveRefresh { feed: WindowFeed::follow(&supervisor.window), supervisor: &supervisor, tried: None, held: None };
     let (mut asking, mut sessions) = (supervisor.save_refreshers.subscribe(), supervisor.sessions.watch());
-    loop {
+    let mut published = supervisor.window.watch();
+    // Without a window there is nothing to refresh, and the files are not watched.
+    while published.wait_for(|now| now.window.is_some()).await.is_ok() {
         let is_open = tokio::select! {
             is_open = saves.feed.wait_for_change() => is_open,
             Ok(()) = asking.changed() => true,

