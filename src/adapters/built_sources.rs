@@ -164,9 +164,9 @@ mod tests {
             let expect = expect.map(|(from, to)| SourceMap { from: from.into(), to: to.into() });
             assert_eq!(found, expect, "{source}");
         };
-        check("/usr/src/app-1/src/app.c", "/work/src/app.c", Some(("/usr/src/app-1", "/work")));
-        check("/build/app.c", "/work/src/app.c", Some(("/build", "/work/src")));
-        check("/src/app.c", "/work/src/app.c", None);
+        check("/usr/src/app-1/src/app.c", "/home/me/src/app.c", Some(("/usr/src/app-1", "/home/me")));
+        check("/build/app.c", "/home/me/src/app.c", Some(("/build", "/home/me/src")));
+        check("/src/app.c", "/home/me/src/app.c", None);
     }
 
     #[test]
