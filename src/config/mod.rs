@@ -25,6 +25,7 @@ mod named_test;
 mod npm;
 mod shown_environment;
 mod source_file;
+mod tracking;
 mod vscode;
 mod window_config;
 
@@ -47,6 +48,7 @@ pub use named_test::test_run::{JavaTest, NamedTest, RubyTest, TestRun};
 pub use npm::consented_scripts::NpmScript;
 pub use shown_environment::{secrets_of_configuration, show_environment};
 pub use source_file::{Origin, normalize_path, replace_file};
+pub use tracking::tracker_options;
 pub use vscode::attribute_use::{AttributeReader, AttributeUse, WINDOW};
 pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
 pub use vscode::editor_inputs::EditorInputs;

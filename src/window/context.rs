@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use tether_base::error::{Error, Result};
+use tether_base::error::Result;
 use tether_base::secret_values::SecretValues;
 use tether_base::sync::{lock, run_blocking};
-use tether_changes::{ChangeReport, ChangeTracker, FileSnapshot, TrackerOptions};
+use tether_changes::{ChangeReport, ChangeTracker, FileSnapshot};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
@@ -216,25 +216,8 @@ impl WindowContext {
         if let Some((_, tracker)) = trackers.configured.as_ref().filter(|(current, _)| current == settings) {
             return Ok(Arc::clone(tracker));
         }
-        let (watch, generated) = settings;
-        let root = self.paths.workspace.join(&watch.root);
-        let root = root.canonicalize().map_err(|cause| {
-            Error::usage(format!("cannot watch {}", root.display()))
-                .because(cause)
-                .hint(format!("set [watch] root in {} to a folder that is there", config::DEVTOOLS_TOML))
-        })?;
-        config::check_watch_root(&self.paths.workspace, &root)?;
-        let criterion = match watch.confirm {
-            config::ConfirmBy::Mtime => tether_changes::ChangeCriterion::Metadata,
-            config::ConfirmBy::Content => tether_changes::ChangeCriterion::Content,
-        };
-        let rule_of = |BuildOutput { pattern, origin }: BuildOutput| {
-            let (file, line) = (self.paths.workspace.join(origin.file), origin.line);
-            tether_changes::DerivedRule { pattern, file, line }
-        };
-        let derived = generated.iter().cloned().map(rule_of).collect();
-        let cookie_dir = self.paths.state.clone();
-        let tracker = Arc::new(ChangeTracker::start(TrackerOptions { root, cookie_dir, criterion, derived }));
+        let options = config::tracker_options(&self.paths.workspace, settings, &self.paths.state)?;
+        let tracker = Arc::new(ChangeTracker::start(options));
         trackers.configured = Some((settings.clone(), Arc::clone(&tracker)));
         Ok(tracker)
     }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tether_base::error::{Error, Result};
-use tether_changes::{ChangeCriterion, ChangeTracker, DerivedRule, FileChange, FileSnapshot, TrackerOptions};
+use tether_base::error::{Error, ErrorContext, Result};
+use tether_changes::{ChangeTracker, FileChange, FileSnapshot};
 use tether_process::{CapturedCommand, RunOutcome, clean_environment, run_command};
 
 use crate::config::trust::WorkspaceCommands;
-use crate::config::{self, BuildOutput, BuildPlan, BuildStep, ConfirmBy, Settings, StepCompletion, WindowConfig};
+use crate::config::{self, BuildPlan, BuildStep, Settings, StepCompletion, WindowConfig};
 use crate::supervisor::connect::SupervisorPaths;
 
 /// Changes that were tried: their number, and those that are listed.
@@ -27,24 +27,8 @@ impl SourceWatch {
     pub fn open(workspace: &Path) -> Result<SourceWatch> {
         let settings = WindowConfig::watch_settings(workspace, None)?;
         let paths = SupervisorPaths::of_workspace(workspace)?;
-        let root = workspace.join(&settings.0.root);
-        let root = root
-            .canonicalize()
-            .map_err(|cause| Error::usage(format!("cannot watch {}", root.display())).because(cause))?;
-        config::check_watch_root(workspace, &root)?;
-        let criterion = match settings.0.confirm {
-            ConfirmBy::Mtime => ChangeCriterion::Metadata,
-            ConfirmBy::Content => ChangeCriterion::Content,
-        };
-        let rule = |BuildOutput { pattern, origin }: BuildOutput| DerivedRule {
-            pattern,
-            file: workspace.join(origin.file),
-            line: origin.line,
-        };
-        let derived = settings.1.into_iter().map(rule).collect();
-        std::fs::create_dir_all(&paths.state)
-            .map_err(|cause| Error::other("cannot make the state folder").because(cause))?;
-        let options = TrackerOptions { root, cookie_dir: paths.state, criterion, derived };
+        std::fs::create_dir_all(&paths.state).doing(|| format!("cannot make {}", paths.state.display()))?;
+        let options = config::tracker_options(workspace, &settings, &paths.state)?;
         let build = trusted_build(workspace)?;
         Ok(SourceWatch { tracker: ChangeTracker::start(options), workspace: workspace.to_owned(), build, tried: None })
     }
