@@ -16,7 +16,7 @@ use crate::debug::SessionRequest;
 use crate::debug::host::adapter_relay::PreparedRelay;
 use crate::session_host::loopback_listener::{LoopbackListener, OpenedPort};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::handlers::debug::launch_attach::{existing_path, program_request};
+use crate::supervisor::handlers::debug::launch::{existing_path, program_request};
 use crate::supervisor::handlers::debug::launch_config::{self, ConfigOverrides};
 
 /// The parameters; those that are not known are ignored, since clients of other servers send more.

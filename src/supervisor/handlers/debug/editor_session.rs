@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use tether_base::error::{Error, Result};
 use tracing::info;
 
-use super::launch_attach::{LaunchCaller, SessionPlace, attach_sessions, launch_sessions};
+use super::attach::attach_sessions;
+use super::launch::{LaunchCaller, SessionPlace, launch_sessions};
 use super::started_programs::StartedSession;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::debug::join::{SessionChoice, SessionStart};

@@ -1,4 +1,4 @@
-//! Launch, attach: from parameters to a session request.
+//! Launch: from parameters to session requests, their breakpoints, and the report.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,19 @@ use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request::{TestRequest, prepare_named_test};
 use super::started_programs::{StartedPrograms, StartedSession};
 use super::swap_or_relaunch::{SwapAttempt, swap_code};
+use crate::api::debug::DebugLaunchParams;
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::Seconds;
-use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
-use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
+use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest, display_path};
 use crate::session_host::operations::convert;
 use crate::session_host::operations::stop_report::report_start;
-use crate::session_host::operations::wait_limit::WaitLimit;
 use crate::session_host::protocol::ReportParams;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::hosted_sessions::{EmptyHost, HostedSession, ListedSession, SessionStart};
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
-use crate::vocabulary::RunState;
 use crate::window::Caller;
 
 /// Where a session is started.
@@ -397,7 +395,7 @@ pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Resu
 
 /// Waits for a stop if `wait` is given, and reports the first session that was started; which breakpoints of a program that was
 /// attached to are not bound, too, with `reports_unbound`.
-async fn launch_report(
+pub(super) async fn launch_report(
     context: &SupervisorContext,
     StartedSession { first, notes }: StartedSession,
     (wait, budget): (Option<Seconds>, Option<u32>),
@@ -418,104 +416,4 @@ async fn launch_report(
     let executable = || Some(tether_process::program_path(pid?)?.to_string_lossy().into_owned());
     let runtime = status.vm_name.clone().or_else(executable);
     Ok(LaunchReport { stopped, adapter: status.adapter, pid, adapter_pid, runtime, breakpoints })
-}
-
-impl OperationHandler for DebugAttachParams {
-    async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
-        let budget = self.budget;
-        let (started, wait, reports_unbound) = attach_sessions(context, self, call, SessionPlace::New).await?;
-        launch_report(context, started, (wait, budget), reports_unbound, &[]).await
-    }
-}
-
-/// Attaches, by a configuration perhaps with several sessions. Returns what is left of the wait, too, and whether unbound
-/// breakpoints are to be reported.
-pub(super) async fn attach_sessions(
-    context: &SupervisorContext,
-    params: DebugAttachParams,
-    caller: &dyn Caller,
-    place: SessionPlace,
-) -> Result<(StartedSession, Option<Seconds>, bool)> {
-    let sessions = &context.sessions;
-    let (adapter, wait) = (params.adapter.clone(), params.wait);
-    if let DebugAttachParams { port: None, url: None, window: None, config: Some(name), pid, .. } = &params {
-        // With a configuration this is the same as a launch: its `request` says which of the two.
-        let given = EditorInputs::new(None, *pid);
-        let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
-        let configured = launch_config::prepare_config(sessions, name, &overrides)?;
-        return Ok((configured.start_programs(context, caller, place).await?, wait, false));
-    }
-    let (request, generation) = attach_request(context, params).await?;
-    if matches!(place, SessionPlace::New)
-        && let Some(first) = find_attached(context, &request, adapter.as_deref())
-    {
-        let note = format!("{} is attached to it already: this is that session", first.id());
-        return Ok((StartedSession { first, notes: vec![note] }, wait, true));
-    }
-    // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
-    let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
-    let limit = WaitLimit::start(wait.filter(|_| is_listener));
-    let doing = format!("cannot attach to {}", request.name);
-    let starting = context.start_session(single_start(SessionRequest { adapter, ..request }, None), place);
-    let first = limit.or_timed_out(&doing, starting).await?;
-    let wait = if is_listener { limit.remaining_wait() } else { wait };
-    if let Some(generation) = generation {
-        context.followers.record_attached(first.id(), generation);
-    }
-    let mut notes = Vec::new();
-    if generation.is_some()
-        && let Some(cause) = context.window.find_stale_cause().await
-    {
-        notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
-    }
-    Ok((StartedSession { first, notes }, wait, true))
-}
-
-/// The session that is attached to the same, by the same adapter.
-fn find_attached(
-    context: &SupervisorContext,
-    request: &SessionRequest,
-    adapter: Option<&str>,
-) -> Option<ListedSession> {
-    let is_same = |session: &ListedSession| {
-        let status = session.known_status();
-        let is_active = matches!(status.state, RunState::Starting | RunState::Running | RunState::Stopped);
-        let target = &session.request().debug_target;
-        is_active && target.kind == request.debug_target.kind && adapter.is_none_or(|name| status.adapter == name)
-    };
-    context.list_sessions().into_iter().find(is_same)
-}
-
-/// The request for what is attached to without a configuration; with the generation of the window, where it is a part of that.
-async fn attach_request(
-    context: &SupervisorContext,
-    params: DebugAttachParams,
-) -> Result<(SessionRequest, Option<u64>)> {
-    let (workspace, is_host_named) = (context.sessions.workspace(), params.host.is_some());
-    let host = params.host.unwrap_or_else(|| "127.0.0.1".to_owned());
-    let request = |name: String, kind: DebugTargetKind| SessionRequest {
-        name,
-        debug_target: DebugTarget { kind, cwd: workspace.to_owned(), is_host_named, ..DebugTarget::default() },
-        language: params.language.clone(),
-        ..SessionRequest::default()
-    };
-    Ok(match (params.port, params.pid, params.url, params.window, params.config) {
-        (Some(port), None, None, None, None) => {
-            (request(format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port })), None)
-        }
-        (Some(port), None, Some(url), None, None) => {
-            let mut request = request(url.clone(), DebugTargetKind::Page { url, port });
-            request.launch_type.get_or_insert_with(|| "pwa-chrome".to_owned());
-            (request, None)
-        }
-        (None, Some(pid), None, None, None) => (request(format!("process {pid}"), DebugTargetKind::Pid(pid)), None),
-        (None, None, None, Some(part), None) => {
-            let (request, generation) = window_follow::window_part_request(&context.window, part, workspace).await?;
-            (request, Some(generation))
-        }
-        _ => {
-            let error = Error::usage("nothing to attach to was named");
-            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
-        }
-    })
 }

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use tether_base::error::{Error, Result};
 use tracing::warn;
 
-use super::launch_attach::SessionPlace;
+use super::launch::SessionPlace;
 use super::started_programs::{StartedPrograms, StartedSession};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};

@@ -2,7 +2,8 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `launch_attach` | launch, attach: from parameters to a session request |
+//! | `launch` | launch: from parameters to session requests, their breakpoints, and the report |
+//! | `attach` | attach: from parameters to a session request, or to the session that is there |
 //! | `swap_or_relaunch` | whether changed code is swapped into a session, or that is launched again |
 //! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
@@ -16,13 +17,14 @@
 //!
 //! What an operation on one session does is in `session_host`; how sessions run, stop and end is decided in `debug`.
 
+mod attach;
 mod breakpoints;
 mod cargo_environment;
 mod cargo_test;
 pub(in crate::supervisor) mod editor_session;
 mod here;
 pub(in crate::supervisor) mod hosted;
-pub(in crate::supervisor) mod launch_attach;
+pub(in crate::supervisor) mod launch;
 pub(in crate::supervisor) mod launch_config;
 mod named_test_request;
 mod probe;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tether_base::clipped_text::clip_bytes;
 use tether_base::error::{Error, Result};
 
-use super::launch_attach::program_request;
+use super::launch::program_request;
 use crate::api::debug::results::{EvaluatedValue, ProbeHit, ProbeReport, ProbeValue, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_SNAPSHOT_TOKENS, DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};

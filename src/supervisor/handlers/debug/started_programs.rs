@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tether_base::error::{Error, Result};
 
-use super::launch_attach::SessionPlace;
+use super::launch::SessionPlace;
 use crate::debug::SessionRequest;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::hosted_sessions::{HostedSession, ListedSession, SessionStart};
