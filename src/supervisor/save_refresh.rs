@@ -9,6 +9,8 @@
 //! What was tried and did not help is not tried again until another file changes: a build that fails, or that writes tracked files
 //! itself, ends. Does not decide how the window is refreshed.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,8 +27,10 @@ use crate::window::{Caller, FileChange, Window, WindowFeed};
 const QUIET: Duration = Duration::from_millis(60);
 /// How long files may go on changing before the window is refreshed all the same.
 const MAX_BURST: Duration = Duration::from_secs(2);
-/// How often in a row a build that fails is tried again because files have changed while it ran.
-const MAX_ATTEMPTS: u32 = 3;
+/// How often in a row a build that fails is tried because it has itself written tracked files.
+const MAX_BUILT: u32 = 3;
+/// And because of any files that have changed while it ran.
+const MAX_ATTEMPTS: u32 = 10;
 
 /// Refreshes the window after saves until the window's actor has ended.
 pub(super) async fn refresh_on_save(supervisor: Arc<SupervisorContext>) {
@@ -78,7 +82,9 @@ impl SaveRefresh<'_> {
                 Err(_) => break,
             }
         }
-        for _ in 0..MAX_ATTEMPTS {
+        // What each attempt has written: by the build itself.
+        let mut built: Option<BTreeSet<PathBuf>> = None;
+        for attempt in 1..=MAX_ATTEMPTS {
             let changed = changed_files(window).await;
             if changed.is_none() || changed == self.tried {
                 self.held = self.held.take().filter(|_| changed.is_some());
@@ -87,10 +93,15 @@ impl SaveRefresh<'_> {
             if self.refresh().await {
                 return true;
             }
-            // What has changed since is a later save.
             let now = changed_files(window).await;
-            if now == changed {
-                self.tried = now;
+            let written = differing_paths(&changed, &now);
+            let in_each: BTreeSet<PathBuf> =
+                built.iter().fold(written.clone(), |written, known| written.intersection(known).cloned().collect());
+            // What is not the build's own is a later save.
+            let is_edited = !written.is_subset(&in_each);
+            built = Some(in_each);
+            self.tried = now;
+            if written.is_empty() || (attempt >= MAX_BUILT && !is_edited) {
                 return true;
             }
             self.tried = None;
@@ -124,6 +135,15 @@ impl SaveRefresh<'_> {
 async fn changed_files(window: &Window) -> Option<ChangedFiles> {
     let check = window.inspect_changes().await.ok()?.check?;
     check.stale.then_some((check.total, check.changed))
+}
+
+/// The files that are in one of the two and not, or otherwise, in the other.
+fn differing_paths(before: &Option<ChangedFiles>, after: &Option<ChangedFiles>) -> BTreeSet<PathBuf> {
+    let files = |of: &Option<ChangedFiles>| of.iter().flat_map(|(_, files)| files.clone()).collect::<Vec<_>>();
+    let (before, after) = (files(before), files(after));
+    let is_new = |one: &&FileChange, others: &[FileChange]| !others.contains(one);
+    let gone = before.iter().filter(|one| is_new(one, &after));
+    gone.chain(after.iter().filter(|one| is_new(one, &before))).map(|one| one.path.clone()).collect()
 }
 
 /// The save: nobody waits for what it leads to.
