@@ -233,7 +233,16 @@ impl HostConnection {
             let mut told = lock(&self.told);
             self.state.facts_since(*told).inspect(|report| *told = report.revision)
         };
-        let outcome = outcome.map(|result| HostResult { changed, result }).map_err(|error| RpcError::from(&error));
+        let outcome = match outcome {
+            Ok(result) => Ok(HostResult { changed, result }),
+            Err(error) => {
+                // An error has no place for them.
+                if let Some(report) = changed {
+                    let _ = self.peer.notify(FACTS, &report).await;
+                }
+                Err(RpcError::from(&error))
+            }
+        };
         let _ = self.peer.respond(id, outcome).await;
     }
 
