@@ -339,7 +339,12 @@ fn list_runtimes(path: &OsStr) -> Vec<PathBuf> {
     // On most systems `/bin` is `/usr/bin`.
     let folders: BTreeSet<PathBuf> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
     let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-    let programs = files.filter(is_wanted).filter_map(|file| file.path().canonicalize().ok());
+    // The folders are resolved: only links are left, and to resolve each file takes long where there are hundreds.
+    let resolve = |file: DirEntry| match file.file_type().ok()?.is_symlink() {
+        true => file.path().canonicalize().ok(),
+        false => Some(file.path()),
+    };
+    let programs = files.filter(is_wanted).filter_map(resolve);
     let programs: BTreeSet<PathBuf> = programs.collect();
     programs.into_iter().take(MAX_WATCHED).collect()
 }
