@@ -202,9 +202,15 @@ impl ScriptMap {
 
     /// The place in the script of a line of a source: the first that was made of it, or of the next line with code.
     pub(crate) fn generated_place(&self, path: &Path, line: i64, column: i64) -> Option<(i64, i64)> {
+        let is_named = |source: &Option<PathBuf>| source.as_deref() == Some(path);
+        let last = self.sources.iter().rposition(is_named)?;
+        let first = self.sources.iter().position(is_named)?;
+        // By their numbers: a map may have millions of entries. One path may have several numbers.
         let of_source = |token: &Token<'_>| {
-            token.has_source()
-                && self.sources.get(token.get_src_id() as usize).is_some_and(|source| source.as_deref() == Some(path))
+            let number = token.get_src_id() as usize;
+            (first..=last).contains(&number)
+                && token.has_source()
+                && (first == last || is_named(&self.sources[number]))
                 && (i64::from(token.get_src_line()), i64::from(token.get_src_col())) >= (line, column)
         };
         let found = self.map.tokens().filter(of_source).min_by_key(|token| (token.get_src(), token.get_dst()))?;
