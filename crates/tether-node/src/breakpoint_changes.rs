@@ -14,7 +14,7 @@ use tether_dap::types::{ConditionFailure, DapBreakpoint, OutputEvent};
 use tokio::time::timeout;
 
 use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointPlace, NodeBreakpointTable, WantedBreakpoint};
-use super::breakpoints::{bind, remove_bound, report_change};
+use super::breakpoints::{bind, bind_in_versions, remove_bound, report_change};
 use super::dependency_packages::announce_packages;
 use super::isolate::Isolate;
 use super::lane::{LANES_TIMEOUT, wait_for_all};
@@ -132,7 +132,9 @@ async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &Bre
     for package in packages {
         load_package_maps(session, isolate, &package).await;
     }
-    for id in change.moved.iter().chain(&change.added) {
+    let changed: Vec<i64> = change.moved.iter().chain(&change.added).copied().collect();
+    bind_in_versions(session, isolate, &changed).await;
+    for id in &changed {
         bind(session, isolate, *id).await;
         remove_from_former_lines(session, isolate, *id).await;
         if change.is_answered.load(Ordering::Acquire) {

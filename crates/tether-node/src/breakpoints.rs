@@ -8,7 +8,8 @@
 //!   a script is another version of the file ─▶ in that script, where the line's code is ───────────────▶ verified
 //! ```
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tether_backend::request_failure::RequestFailure;
@@ -49,6 +50,7 @@ const NO_CODE: &str = "there is no code at or below this line";
 pub(crate) async fn bind_all(session: &NodeSession, isolate: &Isolate) {
     let places = |entry: &NodeBreakpoint| (entry.id, entry.place);
     let all: Vec<_> = session.with_breakpoints(|breakpoints| breakpoints.entries.values().map(places).collect());
+    bind_in_versions(session, isolate, &all.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await;
     let binding = all.iter().map(|(id, _)| bind(session, isolate, *id));
     futures_util::future::join_all(binding).await;
     for (id, before) in all {
@@ -63,11 +65,30 @@ pub(crate) async fn forget_scripts(session: &NodeSession, isolate: &Isolate) {
         (state.map_bytes, state.map_entries) = (0, 0);
     });
     let forgotten = session.with_breakpoints(|breakpoints| breakpoints.forget_scripts(isolate.id));
+    // No version of a file is left to bind them in.
     for id in forgotten.retired {
         bind(session, isolate, id).await;
     }
     for (id, before) in forgotten.unbound {
         report_change(session, id, Some(before)).await;
+    }
+}
+
+/// Binds breakpoints in the versions of their files that are loaded, where their lines are not the wanted ones; before [`bind`].
+/// The text of a version is read once for all of them.
+pub(crate) async fn bind_in_versions(session: &NodeSession, isolate: &Isolate, ids: &[i64]) {
+    let mut by_file: BTreeMap<PathBuf, Vec<NodeBreakpoint>> = BTreeMap::new();
+    session.with_breakpoints(|breakpoints| {
+        for entry in ids.iter().filter_map(|id| breakpoints.entries.get(id)) {
+            if let Some(file) = entry.file() {
+                by_file.entry(file.to_owned()).or_default().push(entry.clone());
+            }
+        }
+    });
+    for (file, entries) in by_file {
+        for version in isolate.with_state(|state| state.scripts.latest_versions(&file, MAX_VERSIONS)) {
+            bind_in_version(session, isolate, &entries, &version).await;
+        }
     }
 }
 
@@ -82,9 +103,6 @@ pub(crate) async fn bind(session: &NodeSession, isolate: &Isolate, id: i64) {
             let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
             for script in scripts.iter().filter(|script| !entry.is_in_script(isolate.id, script)) {
                 bind_in_script(session, isolate, &entry, script).await;
-            }
-            for version in isolate.with_state(|state| state.scripts.latest_versions(file, MAX_VERSIONS)) {
-                bind_in_version(session, isolate, std::slice::from_ref(&entry), &version).await;
             }
             if !is_bound && !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
                 bind_by_url(session, isolate, &entry, [path, file], (*line, column.unwrap_or(0))).await;
@@ -113,7 +131,8 @@ pub(crate) async fn bind_ahead(session: &NodeSession, isolate: &Isolate, script:
         let line = line_in_source(map, file, *line, anchor.as_ref());
         let place = map.generated_place(file, line, column.unwrap_or(0));
         let Some((line_number, column_number)) = place else { continue };
-        let (url_regex, condition) = (file_url_pattern(&[script]), condition_of(session, &entry));
+        let (url_regex, condition) =
+            (own_pattern(file_url_pattern(&[script]), entry.id), condition_of(session, &entry));
         let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };
         if let Ok(result) = isolate.call(&set).await {
             let at = BoundAt::MadeIn(script.to_owned());
@@ -156,14 +175,16 @@ pub(crate) async fn bind_version_ahead(session: &NodeSession, isolate: &Isolate,
     // The program itself reports that.
     let Ok(Ok(text)) = read else { return };
     let placed = place_entries(&entries, &String::from_utf8_lossy(&text));
-    for (entry, line) in placed {
+    let binding = placed.into_iter().map(|(entry, line)| async move {
         let is_bound = |bound: &BoundBreakpoint| bound.isolate == isolate.id && bound.at == BoundAt::Url { line };
         // By the URL of the file itself, and not by that of a link to it.
         if entry.file() != Some(path) || !entry.bound.iter().any(is_bound) {
             let column = entry.wanted.place.column().unwrap_or(0);
             bind_by_url(session, isolate, entry, [path, path], (line, column)).await;
         }
-    }
+    });
+    // The program waits: all at once.
+    futures_util::future::join_all(binding).await;
 }
 
 /// Where the lines of breakpoints are in a text of their file; of those alone that can be found in it.
@@ -215,6 +236,12 @@ fn breakpoints_in_sources(session: &NodeSession, map: &ScriptMap) -> Vec<NodeBre
     session.with_breakpoints(|breakpoints| breakpoints.entries.values().filter(is_in).cloned().collect())
 }
 
+/// The pattern of one breakpoint, which matches what the pattern does. The engine refuses a second breakpoint with the same pattern
+/// and line: where lines are inserted above two breakpoints, one moves to the line that the other leaves.
+fn own_pattern(pattern: String, id: i64) -> String {
+    format!("{pattern}(?:{id}){{0}}")
+}
+
 /// `names`: the file as the client has it, and without links.
 async fn bind_by_url(
     session: &NodeSession,
@@ -225,6 +252,7 @@ async fn bind_by_url(
 ) {
     let file = names[1];
     let url_regex = if isolate.is_web() { session.maps.url_pattern(&names) } else { file_url_pattern(&names) };
+    let url_regex = own_pattern(url_regex, entry.id);
     let condition = condition_of(session, entry);
     let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };
     let result = match isolate.call(&set).await {

@@ -101,3 +101,50 @@ fn a_module_that_is_required_anew_stops_where_its_code_is_now() {
 fn a_module_that_is_imported_anew_stops_where_its_code_is_now() {
     reload("orders.mjs", ES_MODULE, "main.mjs", ES_MODULE_PROGRAM);
 }
+
+const NEIGHBOURS: &str = "\
+exports.total = (order) => {
+  const amount = order + 1; // ONE
+  const more = amount + 1; // TWO
+  return more + 1; // THREE
+};
+";
+const NEIGHBOURS_PROGRAM: &str = "\
+const fs = require('node:fs');
+const call = () => {
+  delete require.cache[require.resolve('./orders.js')];
+  require('./orders.js').total(21);
+};
+call();
+setInterval(() => {
+  if (fs.existsSync('again')) {
+    fs.rmSync('again');
+    call();
+  }
+}, 20);
+";
+
+/// Each breakpoint moves to the line that the next one leaves.
+#[test]
+fn breakpoints_on_neighbouring_lines_all_move_by_one_line() {
+    let Some(stage) = ScenarioSandbox::with("node", "orders.js", NEIGHBOURS) else { return };
+    stage.sandbox.write("main.js", NEIGHBOURS_PROGRAM);
+    let lines = ["ONE", "TWO", "THREE"].map(|mark| {
+        stage.breaks(mark);
+        stage.line(mark)
+    });
+    let mut stop = stage.json(&["debug", "launch", "main.js", "--adapter", "node", "--wait", "60"]);
+    for edit in 0..4 {
+        for line in lines {
+            assert_eq!(line_of(&stop), line + edit, "edit {edit}: {stop:#}");
+            if line != lines[2] {
+                stop = stage.json(&["debug", "continue", "--wait", "60"]);
+            }
+        }
+        stage.sandbox.write("orders.js", &format!("{}{NEIGHBOURS}", "debug: 0;\n".repeat(edit as usize + 1)));
+        stage.sandbox.write("again", "");
+        stop = stage.json(&["debug", "continue", "--wait", "60"]);
+    }
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
