@@ -12,6 +12,7 @@ use super::connection::InspectorAddress;
 use super::isolate_host::IsolateHost;
 use super::launch_arguments::{NodeAttach, NodeAttachPlace, websocket_address};
 use super::process_inspector::find_process_inspector;
+use super::shared_workers::SHARED_WORKER;
 use super::web_files::plain_url;
 
 /// What Chromium says of a command to a page that shows another document by now.
@@ -78,14 +79,18 @@ fn node_address(attach: &NodeAttach, port: u16, path: String) -> InspectorAddres
 }
 
 fn page_address(port: u16, page: &TargetListEntry) -> std::result::Result<InspectorAddress, String> {
-    let (name, host) = (format!("page {}", plain_url(&page.url)), IsolateHost::Document { frame: page.id.clone() });
+    let url = plain_url(&page.url);
+    let (name, host) = match page.kind == SHARED_WORKER {
+        true => (format!("shared worker {url}"), IsolateHost::WebWorker),
+        false => (format!("page {url}"), IsolateHost::Document { frame: page.id.clone() }),
+    };
     let address = page.web_socket_debugger_url.as_deref().ok_or("another debugger has exclusive access to the page")?;
     // Only the path counts: the port is the one that was asked.
     let (_, path) = websocket_address(address)?;
     Ok(InspectorAddress { port, path, name, host, allows_foreign: false, is_launched: false })
 }
 
-/// The first page whose URL matches, with `*` for any text.
+/// The first page whose URL matches, with `*` for any text, or else the first shared worker whose script has that URL.
 fn find_page<'a>(targets: &'a [TargetListEntry], filter: &str) -> std::result::Result<&'a TargetListEntry, String> {
     let parts: Vec<String> = filter.split('*').map(globset::escape).collect();
     let pattern = Glob::new(&parts.join("*")).map_err(|cause| cause.to_string())?.compile_matcher();
@@ -95,7 +100,8 @@ fn find_page<'a>(targets: &'a [TargetListEntry], filter: &str) -> std::result::R
         let plain = page.url.split('#').next().unwrap_or_default();
         [page.url.as_str(), plain, plain.trim_end_matches('/')].into_iter().any(|url| pattern.is_match(url))
     };
-    pages.iter().copied().find(is_meant).ok_or_else(|| {
+    let mut shared = targets.iter().filter(|target| target.kind == SHARED_WORKER);
+    pages.iter().copied().find(is_meant).or_else(|| shared.find(is_meant)).ok_or_else(|| {
         let urls: Vec<&str> = pages.iter().take(MAX_NAMED_PAGES).map(|page| page.url.as_str()).collect();
         let has = if urls.is_empty() { "the browser has no page".to_owned() } else { urls.join(", ") };
         format!("{NO_PAGE} `{filter}`; the pages are: {has}")
@@ -116,6 +122,7 @@ mod tests {
     fn a_page_is_found_by_its_url() {
         let targets = [
             target("service_worker", "http://localhost:1/sw.js"),
+            target("shared_worker", "http://localhost:1/shared.js"),
             target("page", "http://localhost:1/a[1].html?q=1#top"),
             target("page", "http://localhost:1/"),
         ];
@@ -123,9 +130,10 @@ mod tests {
         assert_eq!(find("*"), Ok("http://localhost:1/a[1].html?q=1#top"));
         assert_eq!(find("http://localhost:1/a[1].html*"), Ok("http://localhost:1/a[1].html?q=1#top"));
         assert_eq!(find("http://localhost:1"), Ok("http://localhost:1/"));
+        assert_eq!(find("http://localhost:1/shared.js"), Ok("http://localhost:1/shared.js"));
         let none = find("http://localhost:2/*").unwrap_err();
         assert!(none.contains("a[1].html") && !none.contains("sw.js"), "{none}");
-        let address = page_address(7, &targets[2]).unwrap();
+        let address = page_address(7, &targets[3]).unwrap();
         assert_eq!((address.port, address.path.as_str()), (7, "/devtools/page/19"));
         let taken = TargetListEntry { web_socket_debugger_url: None, ..target("page", "x") };
         assert!(page_address(7, &taken).is_err());

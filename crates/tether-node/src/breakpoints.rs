@@ -34,6 +34,7 @@ use super::older_code::find_older_code;
 use super::return_places::bound_place;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
+use super::shared_workers::describe_shared_worker;
 use super::source_maps::ScriptMap;
 use super::unread_maps::UnreadMap;
 
@@ -279,7 +280,8 @@ async fn bind_by_url(
         true => NO_CODE,
         false => NOT_LOADED,
     };
-    record_bound(session, isolate, entry.id, bound, (place, message)).await;
+    let elsewhere = if is_loaded { None } else { describe_shared_worker(session, isolate, file).await };
+    record_bound(session, isolate, entry.id, bound, (place, elsewhere.as_deref().unwrap_or(message))).await;
 }
 
 /// Binds the breakpoints of the sources that a script was made of, and reports those that are bound now. Where the

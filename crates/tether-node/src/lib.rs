@@ -105,6 +105,7 @@ mod resume;
 mod return_places;
 mod scripts;
 mod session;
+mod shared_workers;
 mod slowed_functions;
 mod source_maps;
 mod stops;

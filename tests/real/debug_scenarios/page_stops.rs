@@ -261,3 +261,43 @@ fn typescript_that_is_replaced_in_a_page_stops_where_its_code_is_now() {
     let text = HOT_ORDERS.replace("(order)", "(order: number)").replace("const rate", "const rate: number");
     replace_module("orders.ts", &text);
 }
+
+const SHARED: &str = "\
+let asked = 0;
+onconnect = (event) => {
+  event.ports[0].onmessage = () => {
+    asked += 1; // ASKED
+  };
+};
+";
+
+/// It belongs to no page.
+#[test]
+fn a_breakpoint_in_a_shared_worker_says_what_debugs_it_and_that_stops_there() {
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    sandbox.write("public/shared.js", SHARED);
+    let script = "const { port } = new SharedWorker('/shared.js');\nport.start();\nsetInterval(() => port.postMessage(1), 100);\n";
+    sandbox.write("public/shared.html", &format!("<!doctype html><title>shared</title><script>{script}</script>"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    let port = sandbox.json(&["start"])["cdpPort"].to_string();
+    sandbox.json(&["debug", "attach", "--window", "page"]);
+    run_in_page(&sandbox, "location.href = '/shared.html'");
+    let at = place("public/shared.js", SHARED, "ASKED");
+    // The worker is listed once it runs.
+    let command = eventually("the worker is named", || {
+        sandbox.json(&["break", "remove", "--all"]);
+        let set = sandbox.json(&["break", "set", &at]);
+        let message = set["message"].as_str().unwrap_or_default();
+        let (_, command) = message.split_once("belongs to no page: `tether ")?;
+        Some(command.split('`').next().unwrap().to_owned())
+    });
+    assert!(command.starts_with(&format!("debug attach {port} --url http")), "{command}");
+    let words: Vec<&str> = command.split(' ').chain(["--wait", "60"]).collect();
+    let stop = sandbox.json(&words);
+    assert_eq!(stopped_at(&stop), at, "{stop:#}");
+    let session = stop["sessionId"].as_str().unwrap();
+    let asked = sandbox.json(&["debug", "evaluate", "asked", "--session", session]);
+    assert!(asked["result"].as_str().unwrap().parse::<u32>().is_ok(), "{asked:#}");
+    sandbox.json(&["debug", "stop", session]);
+    sandbox.json(&["stop"]);
+}
