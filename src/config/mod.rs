@@ -46,6 +46,7 @@ pub use named_test::package_runner::PackageRunner;
 pub use named_test::resolve::CARGO_TEST_BUILD;
 pub use named_test::test_run::{JavaTest, NamedTest, RubyTest, TestRun};
 pub use npm::consented_scripts::NpmScript;
+pub use npm::linked_packages::describe_unwatched_packages;
 pub use shown_environment::{secrets_of_configuration, show_environment};
 pub use source_file::{Origin, normalize_path, replace_file};
 pub use tracking::tracker_options;

@@ -24,7 +24,7 @@ use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
 use super::refresh::contributed_files::ContributedFiles;
 use super::session_file::{self, WindowSession};
-use crate::config::{WindowConfig, WindowKind, WindowSettings};
+use crate::config::{WindowConfig, WindowKind, WindowSettings, describe_unwatched_packages};
 use crate::tasks::background_tasks::{BackgroundTask, find_addresses};
 
 /// Between two attempts to write the session files: the pause doubles from the first to the last.
@@ -118,6 +118,8 @@ pub(super) async fn launch_new_window(
     notes.extend(describe_missing_mains(&session.extensions));
     notes.extend(launched.notes.iter().cloned());
     notes.extend(config.notes.iter().cloned().chain(address_note));
+    let (workspace, watched) = (context.paths.workspace.clone(), tracker.root().to_owned());
+    notes.extend(run_blocking(move || describe_unwatched_packages(&workspace, &watched)).await);
     let running = config.configuration.clone();
     if let Err(error) = context.update_active_config(|active| active.running = running) {
         notes.push(error.to_string());

@@ -19,6 +19,7 @@ mod failed_starts;
 mod held_hosts;
 mod hostile_files;
 mod inherited_launch_id;
+mod linked_packages;
 mod other_users;
 mod replaced_programs;
 mod restart_requests;

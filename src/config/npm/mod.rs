@@ -2,5 +2,6 @@
 
 pub mod consented_scripts;
 pub mod dev_server;
+pub mod linked_packages;
 pub mod package_json;
 pub mod package_search;
