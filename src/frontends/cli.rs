@@ -123,8 +123,12 @@ enum CliCommand {
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
-    /// Start the window, build and refresh it after each save, and print what happens
-    Watch,
+    /// Start the window, build and refresh it after each save, and show what happens
+    Watch {
+        /// Print a line for each event, also in a terminal
+        #[arg(long)]
+        lines: bool,
+    },
     /// Print the supervisor's log
     ///
     /// Two environment variables make a supervisor record more. With DEVTETHER_LOG=debug, it logs more. With
@@ -288,7 +292,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
         }
         Ok(CliCommand::Upgrade { now }) => block_on(supervisor_commands::upgrade_supervisor(common, &workspace, now)),
         Ok(CliCommand::Wrap { command }) => block_on(wrap::serve_wrap(workspace, command)),
-        Ok(CliCommand::Watch) => block_on(watch::watch_workspace(common, &workspace)),
+        Ok(CliCommand::Watch { lines }) => block_on(watch::watch_workspace(common, &workspace, lines)),
         Ok(CliCommand::Logs { lines }) => supervisor_commands::print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),
         Ok(CliCommand::SessionHost { state, socket, launch_id }) => {

@@ -24,9 +24,10 @@ mod timeline_text;
 mod window_bridge_text;
 mod window_text;
 
-pub use text_format::notes_text;
+pub use debug_text::session_text;
+pub use text_format::{age_text, notes_text};
 pub use timeline_text::event_text;
-pub use window_text::refresh_text;
+pub use window_text::{refresh_text, window_line};
 
 use serde_json::Value;
 

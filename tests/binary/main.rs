@@ -30,6 +30,7 @@ mod single_supervisor;
 mod support;
 mod tool_installs;
 mod unverified_windows;
+mod watch_view;
 mod window_ports;
 mod window_replacement;
 mod workspace_programs;

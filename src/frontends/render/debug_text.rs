@@ -61,7 +61,8 @@ impl ResultText for DebugStatus {
     }
 }
 
-fn session_text(it: &DebugSessionStatus) -> String {
+/// A session: its state, and where it stopped.
+pub fn session_text(it: &DebugSessionStatus) -> String {
     let mut facts = vec![it.adapter.clone()];
     facts.extend(it.vm_name.clone());
     facts.extend(it.pid.map(|pid| format!("pid {pid}")));

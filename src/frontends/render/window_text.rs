@@ -22,15 +22,7 @@ impl ResultText for PageImage {
 
 impl ResultText for WindowStatus {
     fn text(&self) -> String {
-        let mut facts = Vec::new();
-        facts.extend(self.pid.map(|_| format!("generation {}", self.generation)));
-        facts.extend(self.pid.map(|pid| format!("pid {pid}")));
-        facts.extend(self.cdp_port.map(|port| format!("CDP port {port}")));
-        facts.extend(self.inspector_port.map(|port| format!("inspector port {port}")));
-        facts.extend(self.started_at.map(|at| format!("up {}", age_text(at))));
-        facts.extend(self.reconnected.then(|| "reconnected".to_owned()));
-        let mut out = state_text(self.state).to_owned();
-        out.extend((!facts.is_empty()).then(|| format!(": {}", facts.join(", "))));
+        let mut out = window_line(self);
         out.extend(self.resources.iter().map(|resources| format!("\n  uses {resources}")));
         out.extend(self.changes.iter().map(|change| format!("\n  {}", change_line(change))));
         out.extend(self.last_build.iter().map(build_text));
@@ -38,6 +30,20 @@ impl ResultText for WindowStatus {
         out.extend(self.notes.iter().map(|note| format!("\n  note: {}", mark_breaks(note))));
         out
     }
+}
+
+/// The state of the window, in one line.
+pub fn window_line(window: &WindowStatus) -> String {
+    let mut facts = Vec::new();
+    facts.extend(window.pid.map(|_| format!("generation {}", window.generation)));
+    facts.extend(window.pid.map(|pid| format!("pid {pid}")));
+    facts.extend(window.cdp_port.map(|port| format!("CDP port {port}")));
+    facts.extend(window.inspector_port.map(|port| format!("inspector port {port}")));
+    facts.extend(window.started_at.map(|at| format!("up {}", age_text(at))));
+    facts.extend(window.reconnected.then(|| "reconnected".to_owned()));
+    let mut out = state_text(window.state).to_owned();
+    out.extend((!facts.is_empty()).then(|| format!(": {}", facts.join(", "))));
+    out
 }
 
 fn state_text(state: ReportedWindowState) -> &'static str {
