@@ -4,7 +4,9 @@
 //! given), each kind of sample in turns with the others.
 //! `cargo bench --bench fresh -- edits [COUNT]` makes that many edits (100 unless given) of an Extension Development Host, of
 //! a page with a service worker and of a Node service, each followed at once by a question that only the new code answers
-//! right, and prints the rung and the time of each. A plain harness, not criterion: what counts are whole processes.
+//! right, and prints the rung and the time of each.
+//! `cargo bench --bench fresh -- saves [COUNT]` saves an extension that often (100 unless given), a fifth of them after a save that
+//! does not build, and calls no operation. A plain harness, not criterion: what counts are whole processes.
 //! Needs what `cargo xtask tools` installs. An extension is built with esbuild where that is installed, else copied.
 
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ mod by_hand;
 mod client;
 mod edits;
 mod project;
+mod saves;
 
 /// A whole relaunch before it was made faster, in starts of the same window by hand: 5.9 s and 6.4 s. What a refresh and
 /// a relaunch of today are measured against, since no run has both.
@@ -32,6 +35,9 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if words.iter().any(|word| word == "edits") {
         return edits::measure(number.unwrap_or(100));
+    }
+    if words.iter().any(|word| word == "saves") {
+        return saves::measure(&runtime, number.unwrap_or(100));
     }
     let runs = number.unwrap_or(20);
     let kinds: [(&str, Measure); 3] = [("extension-host", extension_host), ("page", page), ("node", node)];

@@ -57,12 +57,25 @@ pub struct Project {
     text_of: fn(&str) -> String,
     question: &'static str,
     edits: u32,
+    /// The rest of devtools.toml.
+    settings: &'static str,
     client: Option<Client>,
 }
 
 impl Project {
     /// An Extension Development Host.
     pub fn extension(refresh: Refresh) -> Project {
+        Project::host(refresh, "")
+    }
+
+    /// One that is refreshed on save; nobody asks it anything.
+    pub fn extension_on_save() -> Project {
+        let mut project = Project::host(Refresh::Auto, "[refresh]\non = 'save'\n");
+        project.client.take();
+        project
+    }
+
+    fn host(refresh: Refresh, settings: &'static str) -> Project {
         let manifest = json!({
             "name": "bench", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
             "main": "./dist/extension.js", "activationEvents": ["onStartupFinished"],
@@ -82,13 +95,15 @@ exports.activate = (context) => {{
     item.text = 'version:{version}';
     item.show();
     context.subscriptions.push(item);
+    require('node:fs').writeFileSync(__dirname + '/running', '{version}');
 }};
 "
             )
         };
         let mut project = Project::new("source.js", text_of, SHOWN_VERSION);
         project.write("package.json", &manifest.to_string());
-        project.builder = builder;
+        (project.builder, project.settings) = (builder, settings);
+        let command = format!("{{ {command} || {{ echo >> dist/failed; exit 1; }}; }}");
         project.start("kind = 'web-extension-host'", refresh, &command)
     }
 
@@ -123,7 +138,7 @@ exports.activate = (context) => {{
         let home = tempfile::tempdir().unwrap();
         let workspace = home.path().canonicalize().unwrap().join("workspace");
         std::fs::create_dir_all(workspace.join("dist")).unwrap();
-        Project { home, workspace, builder: "nothing", source, text_of, question, edits: 0, client: None }
+        Project { home, workspace, builder: "nothing", source, text_of, question, edits: 0, settings: "", client: None }
     }
 
     fn start(mut self, window: &str, refresh: Refresh, command: &str) -> Project {
@@ -135,7 +150,7 @@ exports.activate = (context) => {{
         let build = json!(["sh", "-c", format!("{command} && date +%s%N > dist/built")]);
         self.write(
             "devtools.toml",
-            &format!("[window]\n{window}\nrefresh = '{refresh}'\n[build]\ncommand = {build}\n"),
+            &format!("[window]\n{window}\nrefresh = '{refresh}'\n[build]\ncommand = {build}\n{}", self.settings),
         );
         self.write(self.source, &(self.text_of)("0"));
         self.tether(&["trust", "--yes"]);
@@ -161,6 +176,27 @@ exports.activate = (context) => {{
             from_save,
             from_build: now.saturating_sub(Duration::from_nanos(built.trim().parse().unwrap())),
         }
+    }
+
+    /// Saves the next version.
+    pub fn save(&mut self) {
+        self.edits += 1;
+        self.write(self.source, &(self.text_of)(&self.version()));
+    }
+
+    /// Saves what no builder takes.
+    pub fn save_broken(&self) {
+        self.write(self.source, "exports.activate = (");
+    }
+
+    /// How many builds of an extension have failed.
+    pub fn failed_builds(&self) -> usize {
+        std::fs::read_to_string(self.workspace.join("dist/failed")).unwrap_or_default().lines().count()
+    }
+
+    /// Which version of an extension was activated last.
+    pub fn running_version(&self) -> Option<String> {
+        std::fs::read_to_string(self.workspace.join("dist/running")).ok()
     }
 
     /// What only the newest code answers.
