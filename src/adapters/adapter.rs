@@ -96,6 +96,9 @@ pub struct Quirks {
     pub map_report: Option<&'static str>,
     /// It reports the signal that has ended a program as its exit code (lldb-dap, CodeLLDB), or as 0 (gdb).
     pub signals_as_codes: bool,
+    /// How it says on its console with which code a program has exited, which it does not report as an event (Delve): the words
+    /// before the number.
+    pub exit_words: Option<&'static str>,
     /// A log point with a condition logs at each pass (gdb), or stops (js-debug).
     pub logs_always: bool,
     /// Which hit conditions it counts as we do.
@@ -199,6 +202,7 @@ impl Quirks {
         finds_lines_by_anchor: false,
         condition_reports: &[],
         condition_stop: None,
+        exit_words: None,
         ignores_columns: false,
         compares_path_texts: false,
         generated_source: None,

@@ -31,6 +31,7 @@ pub const ADAPTER: Adapter = Adapter {
         ignores_columns: true,
         compares_path_texts: true,
         condition_stop: Some("error evaluating expression: "),
+        exit_words: Some(" has exited with status "),
         generated_source: Some("_cgo_gotypes.go"),
         ..Quirks::NONE
     },

@@ -17,7 +17,7 @@ use tether_backend::exits_after_close;
 use tether_dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
     InitializeArguments, InitializedEvent, InvalidatedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent,
-    ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, ThreadEvent,
+    OutputEvent, ProcessEvent, SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, ThreadEvent,
     VIRTUAL_MACHINE,
 };
 use tether_dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
@@ -119,6 +119,8 @@ struct TargetTask {
     has_stopped: bool,
     /// Another program takes its place in the same process, and connects anew if it can be debugged.
     is_replaced: bool,
+    /// The adapter has said that the program has ended, and not yet how.
+    awaits_exit: bool,
     flush: Arc<OutputFlush>,
     /// The program's process, where the adapter does not tell a signal that ends it from a code.
     debuggee: Option<Process>,
@@ -149,6 +151,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, 
         is_initialized: false,
         has_stopped: false,
         is_replaced: false,
+        awaits_exit: false,
         flush: Arc::default(),
         debuggee,
         undecided_stops: 0,
@@ -212,7 +215,7 @@ impl TargetTask {
     /// attached to, it was not attached to.
     async fn closed_input(&self, reason: String) -> TargetInput {
         let is_end = self.plan.quirks.close_means_terminated && self.is_initialized;
-        let is_known = is_end || self.is_replaced || self.plan.is_child_process;
+        let is_known = is_end || self.is_replaced || self.awaits_exit || self.plan.is_child_process;
         if is_known || (self.guard.is_active() && exits_after_close(self.plan.process.as_ref()).await) {
             TargetInput::Terminated
         } else {
@@ -293,8 +296,14 @@ impl TargetTask {
                 Some(PROCESS_REPLACED) => self.is_replaced = true,
                 _ => self.apply(TargetInput::Exited(self.read_exit(exited.exit_code))),
             }
+        } else if let Some(code) = self.read_printed_exit(event) {
+            self.apply(TargetInput::Exited(ProgramExit::Code(code)));
         } else if let Some(ended) = event.read_body::<TerminatedEvent>() {
             match ended.connection_lost {
+                // Its console says the exit code once it was disconnected from, and then it says again that this is the end.
+                None if self.plan.quirks.exit_words.is_some() && !std::mem::replace(&mut self.awaits_exit, true) => {
+                    self.disconnect();
+                }
                 None => self.apply(TargetInput::Terminated),
                 Some(reason) => {
                     self.apply(TargetInput::Closed(reason));
@@ -326,6 +335,15 @@ impl TargetTask {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));
             });
         }
+    }
+
+    /// The exit code that the adapter prints, if it reports none otherwise; one of a program that a signal has ended is none.
+    fn read_printed_exit(&self, event: &RawEvent) -> Option<i64> {
+        let words = self.plan.quirks.exit_words?;
+        let output = event.read_body::<OutputEvent>().filter(|it| it.category.as_deref() == Some("console"))?;
+        let (before, code) = output.output.trim_end().split_once(words)?;
+        before.strip_prefix("Process ")?.parse::<u32>().ok()?;
+        code.parse().ok().filter(|code| *code >= 0)
     }
 
     /// How the program has ended whose adapter says that code.

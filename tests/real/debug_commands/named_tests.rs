@@ -169,6 +169,12 @@ fn a_test_of_go() {
     let module = "module example.org/orders\n\ngo 1.19\n";
     let stage = CommandSandbox::with(&[("go/go.mod", module), ("go/orders_test.go", GO)]);
     assert_eq!(stops_in(&stage, "TestTwice/a lot", "go/orders_test.go")["adapter"], "dlv");
+    stage.json(&["break", "remove", "--all"]);
+    for (name, code) in [("TestTwice", 0), ("TestTwiceNot", 1)] {
+        let ended = stage.json(&["debug", "launch", "--test", name, "--wait", "100"]);
+        assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(code)), "{ended:#}");
+        assert_eq!(ended["message"].to_string().contains("nobody asked for this one"), code == 1, "{ended:#}");
+    }
 }
 
 #[test]
