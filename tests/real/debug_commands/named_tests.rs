@@ -224,6 +224,11 @@ fn nested_tests_of_node_and_a_run_without_a_test() {
     skipped.fails(3, &["the test \"skipped\" was not run", "`node --test` has run no test", "such as `orders > adds`"]);
     stage.json(&["debug", "launch", "--test", "skipped"]);
     stage.tether(&["debug", "wait", "60"]).fails(3, &["the test \"skipped\" was not run"]);
+    // That it has ended is known, though the answer was an error.
+    for _ in 0..3 {
+        stage.tether(&["debug", "launch", "--test", "skipped", "--wait", "60"]).fails(3, &["was not run"]);
+        stage.tether(&["debug", "evaluate", "1"]).fails(2, &["its state is TERMINATED"]);
+    }
     stage.is_quiet();
 }
 
