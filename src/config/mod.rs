@@ -44,6 +44,7 @@ pub use named_test::java_project::{CONSOLE_LAUNCHER, java_program};
 pub use named_test::outcome::TestRunner;
 pub use named_test::package_runner::PackageRunner;
 pub use named_test::resolve::CARGO_TEST_BUILD;
+pub use named_test::script_options::describe_script_options;
 pub use named_test::test_run::{JavaTest, NamedTest, RubyTest, TestRun};
 pub use npm::consented_scripts::NpmScript;
 pub use npm::linked_packages::describe_unwatched_packages;

@@ -17,6 +17,7 @@ pub mod pytest_options;
 pub mod python_tests;
 pub mod resolve;
 pub mod ruby_tests;
+pub mod script_options;
 pub mod script_tests;
 pub mod test_files;
 pub mod test_run;

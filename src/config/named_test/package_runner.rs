@@ -49,14 +49,21 @@ pub fn package_runner(file: &Path, text: &str, workspace: &Path) -> Option<Packa
     if text.contains("node:test") {
         return None;
     }
-    let package = nearest_folder_with(file, workspace, "package.json")?;
+    let nearest = nearest_folder_with(file, workspace, "package.json")?;
     let imported = KNOWN_RUNNERS.iter().find(|known| imports(text, known.imports));
-    let by_package = || {
-        let manifest = PackageJson::read(&package).ok().flatten()?;
+    // In a monorepo, the package at its root may name the runner of all, and have its configuration.
+    let folders = || file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
+    let named = folders().find_map(|folder| {
+        let manifest = PackageJson::read(folder).ok().flatten()?;
         // A test of Playwright's imports it.
-        KNOWN_RUNNERS[1..].iter().find(|known| manifest.dependency(known.package).is_some())
-    };
-    let known = imported.or_else(by_package)?;
+        let mut known = KNOWN_RUNNERS[1..].iter().filter(|known| manifest.dependency(known.package).is_some());
+        let known = match imported {
+            Some(imported) => Some(imported).filter(|imported| manifest.dependency(imported.package).is_some()),
+            None => known.next(),
+        };
+        Some((known?, folder.to_owned()))
+    });
+    let (known, package) = named.or_else(|| Some((imported?, nearest)))?;
     let script = format!("node_modules/{}", known.script);
     // In a monorepo, the packages of a package may lie in a folder above it.
     let holder = nearest_folder_with(file, workspace, &script).unwrap_or_else(|| package.clone());

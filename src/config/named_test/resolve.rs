@@ -151,7 +151,7 @@ impl NamedTest<'_> {
             Some(TestLanguage::Rust) => "no Rust source",
             Some(TestLanguage::Go) => "no *_test.go",
             Some(TestLanguage::JavaScript) => "no *.test.js (or .mjs, .cjs, .jsx, .ts, .tsx; or in a folder `test`)",
-            Some(TestLanguage::Ruby) => "no *_spec.rb, *_test.rb or test_*.rb",
+            Some(TestLanguage::Ruby) => "no *_spec.rb, spec_*.rb, *_test.rb or test_*.rb",
             Some(TestLanguage::Java) => "no *Test.java, *Tests.java, *TestCase.java, *IT.java or Test*.java",
             None if has_dotnet_project(self.workspace) => return dotnet_test(self.name),
             None => {

@@ -22,6 +22,8 @@ static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static CLASS_OR_METHOD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^\s*(?:(class|module)\s+([\w:]+)|def\s+(test_\w+[?!]?))").ok());
 
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?<=^|#)test_\d{4}_").ok());
+
 /// The files that lie at the top of a project.
 const PROJECT_FILES: [&str; 3] = ["Gemfile", ".rspec", "Rakefile"];
 
@@ -53,13 +55,19 @@ struct FoundTest {
 impl FoundTest {
     /// Whether the name is its own, or a name with the last groups around it, as runners print it.
     fn is_named(&self, name: &str) -> bool {
-        let name = name.replace("::", "#");
+        let name = without_number(name).replace("::", "#");
         // RSpec writes no space before a method: `Orders#twice doubles`.
         let joined =
             |end: &[String], between: &str| end.join(between).replace("::", "#").replace(" #", "#").replace(" .", ".");
         let has = |end: &[String]| [" ", " > ", "#"].iter().any(|between| joined(end, between) == name);
         (0..self.path.len()).any(|from| has(&self.path[from..]))
     }
+}
+
+/// minitest numbers the examples of a spec: `Orders#test_0001_halves`.
+fn without_number(name: &str) -> String {
+    let found = NUMBER.as_ref().and_then(|number| number.find(name));
+    found.map_or_else(|| name.to_owned(), |found| format!("{}{}", &name[..found.start()], &name[found.end()..]))
 }
 
 fn find_definition(line: &str) -> Option<Definition> {
@@ -170,7 +178,9 @@ fn ruby_run(file: &Path, text: &str, workspace: &Path) -> RubyTest {
 fn is_ruby_test(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
     let stem = base.strip_suffix(".rb");
-    stem.is_some_and(|stem| stem.ends_with("_spec") || stem.ends_with("_test") || stem.starts_with("test_"))
+    stem.is_some_and(|stem| {
+        stem.ends_with("_spec") || stem.ends_with("_test") || stem.starts_with("test_") || stem.starts_with("spec_")
+    })
 }
 
 #[cfg(test)]
@@ -231,6 +241,7 @@ end
         check("Shop::OrdersTest#test_twice", r"/^(Shop::OrdersTest#)?test_twice(\(Shop::OrdersTest\))?$/");
         check("adds one", r"/^(Shop::OrdersTest#)?test_adds_one(\(Shop::OrdersTest\))?$/");
         check("orders halves", r"/^(orders#)?test_\d+_halves(\(orders\))?$/");
+        check("orders#test_0001_halves", r"/^(orders#)?test_\d+_halves(\(orders\))?$/");
         check("OrdersTest", "/(^|::| )OrdersTest(::|#|$)/");
     }
 }

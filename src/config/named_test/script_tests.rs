@@ -196,17 +196,17 @@ pub fn node_pattern(text: &str, test: &ScriptTest) -> String {
     let Some(own) = path.last() else { return String::new() };
     let same = script_tests(text).iter().filter(|other| other.path.last().is_some_and(|last| last == own)).count();
     let names = if same > 1 { path } else { std::slice::from_ref(own) };
-    format!("^{}$", join_patterns(names))
+    format!("^{}$", join_patterns(names, " "))
 }
 
 /// The pattern by which the runners of packages select the test: by its names with those of its suites.
 pub fn full_pattern(test: &ScriptTest) -> String {
-    // Suites that were not recognised may be around it.
-    format!("(^| ){}$", join_patterns(&test.path))
+    // Suites that were not recognised may be around it. Between names vitest 5 has ` > `, the others a space.
+    format!("(^| ){}$", join_patterns(&test.path, "( >)? "))
 }
 
-fn join_patterns(names: &[TestName]) -> String {
-    names.iter().map(TestName::pattern).collect::<Vec<_>>().join(" ")
+fn join_patterns(names: &[TestName], between: &str) -> String {
+    names.iter().map(TestName::pattern).collect::<Vec<_>>().join(between)
 }
 
 /// The runs of this name in the test files of JavaScript.

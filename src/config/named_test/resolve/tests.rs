@@ -98,7 +98,15 @@ fn the_package_of_a_test_decides_its_runner() {
         ("end/package.json", "{\"devDependencies\": {\"@playwright/test\": \"1\", \"mocha\": \"11\"}}"),
         ("end/page.spec.ts", &format!("import {{ test }} from '@playwright/test';\n{test}")),
         ("end/unit.spec.js", test),
+        ("packages/bare/package.json", "{}"),
+        ("packages/bare/d.test.js", test),
     ]);
+    // Its own package names none.
+    place.check(
+        "adds",
+        "program=packages/bare/d.test.js",
+        "runner: Jest, script: \"<ws>/node_modules/jest/bin/jest.js\", package: \"<ws>\"",
+    );
     place.check(
         "adds",
         "program=end/page.spec.ts",
@@ -106,11 +114,11 @@ fn the_package_of_a_test_decides_its_runner() {
     );
     place.check("adds", "program=end/unit.spec.js", "runner: Mocha");
     place.check("adds", "program=a.test.tsx", "runner: Jest, script: \"<ws>/node_modules/jest/bin/jest.js\"");
-    place.check("orders > adds", "program=a.test.tsx", "pattern: Some(\"(^| )orders adds$\")");
+    place.check("orders > adds", "program=a.test.tsx", "pattern: Some(\"(^| )orders( >)? adds$\")");
     place.check("adds", "program=sub/b.test.ts", "runner: Vitest, script: \"<ws>/node_modules/vitest/vitest.mjs\"");
     place.check("adds", "program=sub/b.test.ts", "package: \"<ws>/sub\"");
     place.check("adds", "program=sub/c.test.js", "Node { file: \"<ws>/sub/c.test.js\", pattern: Some(\"^adds$\")");
-    place.check("adds", "", "jest a.test.tsx: orders > adds\n    | playwright test end/page.spec.ts: orders > adds\n    | mocha end/unit.spec.js: orders > adds\n    | vitest run sub/b.test.ts: orders > adds");
+    place.check("adds", "", "jest a.test.tsx: orders > adds\n    | playwright test end/page.spec.ts: orders > adds\n    | mocha end/unit.spec.js: orders > adds\n    | jest packages/bare/d.test.js: orders > adds\n    | vitest run sub/b.test.ts: orders > adds");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tether_base::error::{ErrorContext, Result};
 use super::cargo_test;
 use super::test_program::{TestProgram, test_program};
 use crate::api::debug::DebugLaunchParams;
-use crate::config::{NamedTest, TestRun, TestRunner};
+use crate::config::{NamedTest, TestRun, TestRunner, describe_script_options};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::supervisor::context::SupervisorContext;
@@ -36,6 +36,7 @@ pub async fn prepare_named_test(
     let workspace = supervisor.sessions.workspace();
     let run = find_test(workspace, it, name).await?;
     let (args, runner) = (it.args.clone().unwrap_or_default(), run.runner());
+    let unused = describe_script_options(&run, workspace).filter(|_| args.is_empty());
     let given_cwd = it.cwd.as_ref().map(|cwd| workspace.join(cwd));
     let given = DebugTarget {
         env: it.env.iter().cloned().collect(),
@@ -66,7 +67,7 @@ pub async fn prepare_named_test(
     let exceptions = supervisor.sessions.exception_support().spec;
     let caught_by_runner = CAUGHT_BY_RUNNER.to_owned();
     let is_silent = program.language == "javascript" && exceptions.uncaught && !exceptions.caught;
-    let notes = program.note(runner).into_iter().chain(is_silent.then_some(caught_by_runner)).collect();
+    let notes = program.note(runner).into_iter().chain(unused).chain(is_silent.then_some(caught_by_runner)).collect();
     // By default each runs where its runner would run it.
     let debug_target = match given_cwd {
         Some(cwd) => DebugTarget { cwd, ..program.debug_target },
