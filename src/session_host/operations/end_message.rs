@@ -19,6 +19,9 @@ const LAST_PIECES: usize = 50;
 /// What Node itself prints while it is debugged.
 const NODE_LINES: [&str; 2] = ["Debugger attached.", "Waiting for the debugger to disconnect..."];
 
+/// In the note on a program of the workspace that was passed over.
+const NOT_TRUSTED: &str = "is not trusted";
+
 /// How the program ended; `None`: it has not, or its connection was lost.
 pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String> {
     if state != RunState::Terminated {
@@ -77,7 +80,12 @@ pub fn require_test_run(runner: Option<TestRunner>, managed: &ManagedSession, st
     }
     if let Some(missing) = runner.missing_package(&output).filter(|_| managed.exit_code() != Some(0)) {
         let error = Error::new(ErrorKind::MissingTool, format!("cannot run `{}`", runner.command()));
-        return Err(error.because(missing.because).hint(format!("`{}` installs it", missing.install)));
+        let error = error.because(missing.because);
+        return Err(match &managed.note {
+            // The environment of the workspace, which was not used, has it.
+            Some(note) if note.contains(NOT_TRUSTED) => error.hint(note.clone()),
+            _ => error.hint(format!("`{}` installs it", missing.install)),
+        });
     }
     if !runner.has_run_none(&output, managed.exit_code()) {
         return Ok(());
