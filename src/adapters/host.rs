@@ -250,10 +250,13 @@ impl AdapterProgram {
     }
 }
 
+/// The end of a sentence about a process without output.
+pub const PRINTED_NOTHING: &str = " and printed nothing";
+
 /// The last output, as the end of a sentence about the process.
 fn last_output(output_reader: &OutputReader) -> String {
     match output_reader.tail() {
-        tail if tail.is_empty() => " and printed nothing".to_owned(),
+        tail if tail.is_empty() => PRINTED_NOTHING.to_owned(),
         tail => format!("; its last output:\n{tail}"),
     }
 }

@@ -61,7 +61,7 @@ pub use connect::Connector;
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
 pub use exit_report::ExitReporter;
-pub use host::{AdapterHost, start_adapter};
+pub use host::{AdapterHost, PRINTED_NOTHING, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::{find_attached_process, verify_target_listener};
 pub use process_reports::{ProcessReport, ProcessReporter, ProcessReports, UndebuggedChild};

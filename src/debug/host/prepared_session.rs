@@ -19,7 +19,7 @@ use super::managed_session::{ManagedSession, REQUEST_TIMEOUT};
 use super::process_survey::{ProcessSurvey, SurveyScope};
 use super::session_end_driver::{SessionEnding, SessionRun, drive_to_end};
 use super::session_request::SessionRequest;
-use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan, Quirks};
+use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan, PRINTED_NOTHING, Quirks};
 use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
@@ -96,7 +96,7 @@ pub(super) async fn start_adapter(
         start: host.start.clone(),
         is_child_process: false,
         quirks: Quirks {
-            user_unhandled_filter: row.quirks.user_unhandled_filter.filter(|_| request.is_test_run),
+            test_failure_filter: row.quirks.test_failure_filter.filter(|_| request.is_test_run),
             ..row.quirks
         },
         is_attached: request.debug_target.is_attach(),
@@ -208,11 +208,14 @@ fn initialize_request(adapter: &str, supports_run_in_terminal_request: bool) -> 
 pub(in crate::debug) fn start_error(managed: &ManagedSession) -> Error {
     let what = if managed.is_attached() { "attach to" } else { "launch" };
     let error = Error::other(format!("cannot {what} {} with {}", managed.request.name, managed.adapter.name));
-    let error = error.because(managed.problem().unwrap_or_else(|| "it ended at once".to_owned()));
+    let problem = managed.problem().unwrap_or_else(|| "it ended at once".to_owned());
     let query = RingQuery { limit: LAST_OUTPUT_PIECES, ..RingQuery::default() };
     let output = managed.session.event_log().read_output(&query).entries;
     let output = output.into_iter().map(|it| it.text).collect::<String>();
-    let error =
-        if output.trim_end().is_empty() { error } else { error.hint(format!("it printed:\n{}", output.trim_end())) };
-    error.hint("`tether adapters` lists the installed adapters; `tether logs` has more")
+    let because = match output.trim_end() {
+        "" => problem,
+        // The adapter has told it as an event.
+        output => format!("{}; it printed:\n{output}", problem.trim_end_matches(PRINTED_NOTHING)),
+    };
+    error.because(because).hint("`tether adapters` lists the installed adapters; `tether logs` has more")
 }
