@@ -81,9 +81,9 @@ pub struct Quirks {
     pub keeps_read_values: bool,
     /// It finds the line of a breakpoint by the anchor that is sent with it, in each version of a file that is loaded (node).
     pub finds_lines_by_anchor: bool,
-    /// The filter with which it stops where an exception leaves the user's code (debugpy): in a test run that is an uncaught one,
-    /// which the runner catches.
-    pub user_unhandled_filter: Option<&'static str>,
+    /// The filter with which it stops where a test fails, though the runner catches that: where an exception leaves the user's code
+    /// (debugpy), or an assertion fails (node, java).
+    pub test_failure_filter: Option<&'static str>,
     /// Evaluated in the frame of an exception: the exceptions in that one, as lines of text in hexadecimal digits (debugpy).
     pub exception_parts: Option<&'static str>,
     /// The line with which its runtime begins to print the exception of a task whose result nobody has asked for; a traceback
@@ -191,7 +191,7 @@ impl Quirks {
         detach_command: None,
         beside_program_field: None,
         release_expression: None,
-        user_unhandled_filter: None,
+        test_failure_filter: None,
         exception_parts: None,
         lost_exception_report: None,
         detach_hook: None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tether_backend::hit_condition::HitCondition;
 use tether_jdwp::EventKind;
-use tether_jdwp::values::{CodeLocation, ReferenceTypeId};
+use tether_jdwp::values::{CodeLocation, ObjectId, ReferenceTypeId};
 
 use super::expression::syntax::JavaExpression;
 
@@ -23,6 +23,10 @@ pub(crate) struct BreakpointTable {
     pub prepare_requests: HashMap<ClassPattern, i32>,
     /// The requests for exceptions and for the end of the virtual machine.
     pub filter_requests: Vec<(EventKind, i32)>,
+    /// Of the caught exceptions, only failed assertions stop.
+    pub only_assertions: bool,
+    /// The failed assertion that was reported last: on its way to the runner it is thrown again.
+    pub last_assertion: Option<ObjectId>,
 }
 
 /// Which classes are looked at when they are prepared.

@@ -103,6 +103,7 @@ pub(crate) fn capabilities() -> DapCapabilities {
         exception_breakpoint_filters: vec![
             exception_filter("caught", "Caught exceptions", false),
             exception_filter("uncaught", "Uncaught exceptions", true),
+            exception_filter("assertions", "Failed assertions, also caught ones", false),
             exception_filter("vmDeath", "End of the virtual machine", false),
         ],
         others,
@@ -195,9 +196,12 @@ impl DapRequests for JavaSession {
         let options = arguments.filter_options.into_iter().map(|option| option.filter_id);
         let filters: Vec<String> = arguments.filters.into_iter().chain(options).collect();
         let has = |name: &str| filters.iter().any(|filter| filter == name);
-        let (caught, uncaught) = (has("caught"), has("uncaught"));
+        let (caught, uncaught, assertions) = (has("caught"), has("uncaught"), has("assertions"));
+        self.with_tables(|tables| tables.breakpoints.only_assertions = assertions && !caught);
         let mut wanted = Vec::new();
-        if caught || uncaught {
+        if caught || uncaught || assertions {
+            // The class of assertions may not be loaded yet.
+            let caught = caught || assertions;
             let any = EventModifier::ExceptionOnly { class: ReferenceTypeId(0), caught, uncaught };
             wanted.push((EventKind::Exception, SuspendPolicy::EventThread, vec![any]));
         }

@@ -24,6 +24,9 @@ use super::thread_control::{self, ORDER_TIMEOUT};
 use super::thread_suspends::ThreadHalt;
 use super::{breakpoints, frames, monitor_events, resume, step_targets, stop_conditions};
 
+/// What a failed assertion throws, or a subclass of it (`org.opentest4j.AssertionFailedError`).
+const ASSERTION: &str = "Ljava/lang/AssertionError;";
+
 /// What a thread has reached at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReachedEvents {
@@ -272,7 +275,16 @@ async fn exception_report(session: &JavaSession, reached: &ReachedEvents) -> Ans
             return Ok(None);
         }
     }
-    let class = session.vm.class_of(event.exception.id).await?.name();
+    let class = session.vm.class_of(event.exception.id).await?;
+    if event.catch_location.is_some() && session.with_tables(|tables| tables.breakpoints.only_assertions) {
+        let is_assertion = session.vm.superclasses(&class).await?.iter().any(|it| it.signature == ASSERTION);
+        let id = event.exception.id;
+        let is_known = |last: &mut Option<ObjectId>| last.replace(id) == Some(id);
+        if !is_assertion || session.with_tables(|tables| is_known(&mut tables.breakpoints.last_assertion)) {
+            return Ok(None);
+        }
+    }
+    let class = class.name();
     let message = session.vm.exception_message(event.exception.id).await?;
     let text = message.map_or(class.clone(), |message| format!("{class}: {message}"));
     let is_caught = event.catch_location.is_some();

@@ -212,10 +212,19 @@ async fn prepare_isolate(session: &NodeSession, isolate: &Isolate) -> Answer<()>
 }
 
 async fn skip_internals(session: &NodeSession, isolate: &Isolate) -> Answer<()> {
-    if session.skip.skips_internals() {
-        isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
+    if let Some(skipped) = skipped_internals(session) {
+        isolate.call(&skipped).await?;
     }
     Ok(())
+}
+
+/// Which of Node's own modules the engine passes over. It reports no exception that is thrown and caught in one of these.
+pub(crate) fn skipped_internals(session: &NodeSession) -> Option<SetBlackboxPatterns> {
+    let pattern = match session.with_settings(|settings| settings.stops_at_assertions) {
+        true => "^node:(?!assert|internal/assert)",
+        false => "^node:",
+    };
+    session.skip.skips_internals().then(|| SetBlackboxPatterns { patterns: vec![pattern.to_owned()] })
 }
 
 /// Sends what the program prints on its console, where it was attached to and its output goes elsewhere; and the end of its

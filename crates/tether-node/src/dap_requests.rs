@@ -59,6 +59,7 @@ pub(crate) fn capabilities() -> DapCapabilities {
         exception_breakpoint_filters: vec![
             exception_filter("caught", "Caught exceptions", false),
             exception_filter("uncaught", "Uncaught exceptions", true),
+            exception_filter("assertions", "Failed assertions, also caught ones", false),
         ],
         others,
     }
@@ -132,12 +133,19 @@ impl DapRequests for NodeSession {
         let filters: Vec<&String> = arguments.filters.iter().chain(options).collect();
         let has = |name: &str| filters.iter().any(|filter| *filter == name);
         // `all` is what js-debug calls caught ones.
-        let (caught, uncaught) = (has("caught") || has("all"), has("uncaught"));
-        self.with_settings(|settings| (settings.stops_at_caught, settings.stops_at_uncaught) = (caught, uncaught));
-        let state = self.exception_state();
+        self.with_settings(|settings| {
+            settings.stops_at_caught = has("caught") || has("all");
+            settings.stops_at_uncaught = has("uncaught");
+            settings.stops_at_assertions = has("assertions");
+        });
+        let (state, skipped) = (self.exception_state(), connection::skipped_internals(self));
         let setting = self.isolates().into_iter().filter(|isolate| !isolate.is_unprepared()).map(|isolate| {
-            let (own, state) = (Arc::clone(&isolate), state.clone());
+            let (own, state, skipped) = (Arc::clone(&isolate), state.clone(), skipped.clone());
             isolate.lane.request(async move {
+                if let Some(skipped) = skipped {
+                    // Fails when it has ended, as the next does.
+                    drop(own.call(&skipped).await);
+                }
                 match own.call(&state).await {
                     // It has ended.
                     Err(CdpError::Closed(_)) => Ok(()),
@@ -217,7 +225,8 @@ impl NodeSession {
     /// At which exceptions the engine pauses.
     pub(crate) fn exception_state(&self) -> SetPauseOnExceptions {
         let settings = self.with_settings(|settings| *settings);
-        let state = match (settings.stops_at_caught, settings.stops_at_uncaught) {
+        let caught = settings.stops_at_caught || settings.stops_at_assertions;
+        let state = match (caught, settings.stops_at_uncaught) {
             (false, false) => "none",
             (false, true) => "uncaught",
             (true, _) => "all",

@@ -17,6 +17,10 @@ use super::scripts::LoadedScript;
 use super::session::NodeSession;
 use super::{breakpoints, frames, map_loading, release, stops};
 
+/// The packages that throw failed assertions, for mocha, vitest, jest and Playwright.
+const ASSERTION_PACKAGES: [&str; 6] =
+    ["chai", "@vitest/expect", "expect", "@jest/expect-utils", "playwright", "assert"];
+
 /// The context of the main script of a process.
 const MAIN_CONTEXT: i64 = 1;
 
@@ -117,7 +121,7 @@ async fn handle_parsed(session: &NodeSession, isolate: &Isolate, script: &Arc<Lo
         // Fails when the client has gone, which ends the session.
         let _ = session.dap.send_event(&loaded).await;
     }
-    if script.is_skipped && !script.is_internal() {
+    if script.is_skipped && !script.is_internal() && !throws_wanted_assertions(session, script) {
         let positions = vec![ScriptPosition::default()];
         // A program may load hundreds of them while we wait for one response.
         isolate.send(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
@@ -126,6 +130,14 @@ async fn handle_parsed(session: &NodeSession, isolate: &Isolate, script: &Arc<Lo
     map_loading::load_map(session, isolate, script).await;
     breakpoints::bind_in_new_version(session, isolate, script).await;
     Ok(())
+}
+
+/// Whether failed assertions are thrown in a script, and are to stop: the engine reports none that is thrown, and caught, in a
+/// script that it passes over.
+fn throws_wanted_assertions(session: &NodeSession, script: &LoadedScript) -> bool {
+    let path = script.path.as_deref().map(|path| path.to_string_lossy()).unwrap_or_default();
+    session.with_settings(|settings| settings.stops_at_assertions)
+        && ASSERTION_PACKAGES.iter().any(|package| path.contains(&format!("/node_modules/{package}/")))
 }
 
 async fn handle_resumed(session: &NodeSession, isolate: &Isolate) {

@@ -50,6 +50,8 @@ pub(crate) struct IsolateState {
     pub prepared_maps: HashMap<PathBuf, Arc<ScriptMap>>,
     pub pause: Option<Arc<IsolatePause>>,
     last_pause: u64,
+    /// The failed assertion that was reported last, with its stack.
+    pub last_failure: Option<String>,
     /// What the client has requested last: the reason of the next stop without a cause.
     pub requested: RequestedMove,
     /// How many steps the last one has gone on for in code without a source.

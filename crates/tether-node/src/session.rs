@@ -46,6 +46,8 @@ pub(crate) struct NodeSession {
 pub(crate) struct NodeSettings {
     pub stops_at_caught: bool,
     pub stops_at_uncaught: bool,
+    /// At assertions that fail, also where a test runner catches what they throw.
+    pub stops_at_assertions: bool,
     /// The client has sent all its breakpoints.
     pub is_configured: bool,
 }

@@ -164,13 +164,56 @@ fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEven
     let top = event.call_frames.first().and_then(|frame| session.script(isolate.id, &frame.location.script_id));
     // What Node throws and catches itself is nobody's exception.
     let is_own = top.is_none_or(|script| !script.is_skipped);
-    let stops = if is_uncaught { settings.stops_at_uncaught } else { settings.stops_at_caught && is_own };
+    let is_failure = settings.stops_at_assertions && is_assertion(data);
+    let stops = match is_uncaught {
+        // The engine may take for uncaught what a runner throws again.
+        _ if is_failure => is_new_failure(session, isolate, event, data),
+        true => settings.stops_at_uncaught,
+        false => settings.stops_at_caught && is_own,
+    };
     stops.then(|| StopReport {
         reason: "exception",
         description: Some("Paused on exception".to_owned()),
         text: thrown_text(data),
         ..StopReport::default()
     })
+}
+
+/// Whether a failed assertion was not reported yet: what is thrown leaves several functions, and rejects promises.
+fn is_new_failure(session: &NodeSession, isolate: &Isolate, event: &PausedEvent, thrown: &Value) -> bool {
+    if is_retried(event) || !comes_from_user(session, isolate, event) {
+        return false;
+    }
+    // Its message and its stack.
+    let failure = thrown["description"].as_str().map(str::to_owned);
+    isolate.with_state(|state| std::mem::replace(&mut state.last_failure, failure.clone()) != failure)
+}
+
+/// Whether the user's own code has called, or awaits, what throws. A runner throws again what a test has thrown.
+fn comes_from_user(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> bool {
+    let is_own = |id: &str| {
+        let script = session.script(isolate.id, id);
+        script.is_some_and(|script| !script.is_skipped && script.path.is_some() && !session.is_hook(&script))
+    };
+    let awaiting = std::iter::successors(event.async_stack_trace.as_ref(), |trace| trace.parent.as_deref());
+    event.call_frames.iter().any(|frame| is_own(&frame.location.script_id))
+        || awaiting.flat_map(|trace| &trace.call_frames).any(|frame| is_own(&frame.script_id))
+}
+
+/// Functions that call assertions until none fails: of testing-library, of vitest, of Playwright.
+const RETRYING: [&str; 4] = ["checkCallback", "waitFor", "poll", "toPass"];
+
+fn is_retried(event: &PausedEvent) -> bool {
+    let last_word = |name: &str| name.rsplit(['.', ' ']).next().is_some_and(|word| RETRYING.contains(&word));
+    event.call_frames.iter().any(|frame| last_word(&frame.function_name))
+}
+
+/// Whether it is what `node:assert`, chai (vitest, mocha) or the `expect` of jest or Playwright throw.
+fn is_assertion(thrown: &Value) -> bool {
+    let class = thrown["className"].as_str().unwrap_or_default();
+    let first = thrown["description"].as_str().and_then(|text| text.lines().next()).unwrap_or_default();
+    // Jest's is an `Error` outside of its own module; its message begins so, with the colours of the terminal.
+    class.ends_with("AssertionError") || first.starts_with("AssertionError") || first.contains("expect(")
 }
 
 /// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.

@@ -30,6 +30,7 @@ pub const ADAPTER: Adapter = Adapter {
         ],
         signals_as_codes: true,
         compares_path_texts: true,
+        test_failure_filter: Some("rust_panic"),
         ..Quirks::NONE
     },
     install: "`tether adapters install codelldb` installs it",

@@ -48,7 +48,7 @@ pub const ADAPTER: Adapter = Adapter {
         hides_name_errors: true,
         release_expression: Some(RELEASE),
         ends_children: true,
-        user_unhandled_filter: Some("userUnhandled"),
+        test_failure_filter: Some("userUnhandled"),
         exception_parts: Some(include_str!("exception_parts.py")),
         lost_exception_report: Some("Task exception was never retrieved"),
         condition_reports: &[ConditionReport {

@@ -27,7 +27,13 @@ pub const ADAPTER: Adapter = Adapter {
     attach_types: &["extensionHost", "pwa-extensionHost", "chrome", "pwa-chrome", "msedge", "pwa-msedge"],
     runtimes: &["node", "nodejs"],
     children: debugged_children,
-    quirks: Quirks { resumes_one_thread: true, keeps_read_values: true, finds_lines_by_anchor: true, ..Quirks::NONE },
+    quirks: Quirks {
+        resumes_one_thread: true,
+        keeps_read_values: true,
+        finds_lines_by_anchor: true,
+        test_failure_filter: Some("assertions"),
+        ..Quirks::NONE
+    },
     install: "`apt-get install nodejs` installs Node, which is all that it needs",
     find: find_node,
     plan: plan_launch,

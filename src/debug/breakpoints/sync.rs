@@ -146,11 +146,11 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
 async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     let able = target.capabilities();
     let stored = target.shared.breakpoints.current();
-    let user_unhandled = target.quirks().user_unhandled_filter;
-    let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able, user_unhandled);
+    let test_failure = target.quirks().test_failure_filter;
+    let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able, test_failure);
     if stored.has_default_exceptions() && target.shared.with_state(|state| state.stops_at_uncaught) {
         let mut proven = offered_filters(PROVEN_UNCAUGHT, &able);
-        proven.extend(user_unhandled.filter(|filter| !proven.contains(filter)));
+        proven.extend(test_failure.filter(|filter| !proven.contains(filter)));
         (filters, filter_options) = as_request(proven, &able);
     }
     add_editor_filters(&stored.editor_exceptions, &able, &mut filters, &mut filter_options);
@@ -193,18 +193,18 @@ fn offered_filters(kinds: &[&[&'static str]], able: &DapCapabilities) -> Vec<&'s
     groups.find(|group| !group.is_empty()).unwrap_or_default()
 }
 
-/// The filters of an adapter for a spec: every adapter has its own. `user_unhandled` is that which stops at uncaught exceptions
-/// of a test, too.
+/// The filters of an adapter for a spec: every adapter has its own. `test_failure` is that which stops where a test fails,
+/// too.
 fn choose_filters(
     spec: &ExceptionSpec,
     able: &DapCapabilities,
-    user_unhandled: Option<&str>,
+    test_failure: Option<&str>,
 ) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let mut chosen: Vec<String> = Vec::new();
     for (is_set, kinds) in [(spec.needs_caught(), CAUGHT), (spec.uncaught, UNCAUGHT)] {
         chosen.extend(offered_filters(kinds, able).into_iter().filter(|_| is_set).map(str::to_owned));
     }
-    let more = spec.filters.iter().map(String::as_str).chain(user_unhandled.filter(|_| spec.uncaught));
+    let more = spec.filters.iter().map(String::as_str).chain(test_failure.filter(|_| spec.uncaught));
     for filter in more {
         if !chosen.iter().any(|it| it == filter) {
             chosen.push(filter.to_owned());

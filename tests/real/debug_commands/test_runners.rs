@@ -89,6 +89,22 @@ fn a_runner_of_python_that_is_not_installed_is_named_with_the_command_that_insta
     stage.is_quiet();
 }
 
+#[test]
+fn a_runner_in_an_environment_that_is_not_trusted_is_named_with_how_to_trust_it() {
+    let (Some(environment), Some(bare)) = (installed_tool("pytest"), installed_tool("uv/bin")) else { return };
+    let mut stage = CommandSandbox::with(&[("plain/test_alone.py", "def test_plain():\n    pass\n")]);
+    symlink(environment, stage.sandbox.path(".venv")).unwrap();
+    // Another Python, without pytest.
+    let path = std::env::join_paths([bare, "/usr/bin".into(), "/bin".into()]).unwrap();
+    stage.sandbox.more_variables.push(("PATH", path));
+    let missing = stage.tether(&["debug", "launch", "--test", "test_plain", "--wait", "60"]);
+    missing.fails(6, &["cannot run `pytest`", "No module named pytest", "is not trusted, and was not used", "tether trust"]);
+    stage.tether(&["trust", "--programs", "--yes"]).ok();
+    let ended = stage.json(&["debug", "launch", "--test", "test_plain", "--wait", "60"]);
+    assert_eq!(ended["exitCode"], 0, "{ended:#}");
+    stage.is_quiet();
+}
+
 const DJANGO_TEST: &str = "\
 from django.test import SimpleTestCase, TestCase
 
@@ -327,10 +343,13 @@ class OrdersTest {
 }
 ";
 
+/// JUnit's console launcher, as Debian installs it.
+const LAUNCHER: &str = "/usr/share/java/junit-platform-console-standalone.jar";
+
 fn compile(stage: &CommandSandbox, project: &str, classes: &str) {
     let file = stage.sandbox.path(project).join("src/test/java/com/example/OrdersTest.java");
     let mut javac = Command::new("javac");
-    javac.args(["-g", "-cp", "/usr/share/java/junit-platform-console-standalone.jar", "-d"]);
+    javac.args(["-g", "-cp", LAUNCHER, "-d"]);
     let status = javac.arg(stage.sandbox.path(project).join(classes)).arg(file).status().unwrap();
     assert!(status.success());
 }
@@ -340,7 +359,7 @@ fn a_test_of_junit_in_the_layouts_of_maven_and_of_gradle() {
     if !has_adapter("java") || !has_program("javac") {
         return;
     }
-    if !Path::new("/usr/share/java/junit-platform-console-standalone.jar").exists() {
+    if !Path::new(LAUNCHER).exists() {
         return crate::support::requirements::report_missing("JUnit's console launcher is not installed");
     }
     for (project, mark, classes, command) in [
@@ -442,6 +461,74 @@ fn a_failing_test_stops_where_it_fails_when_that_is_asked_for() {
     let ended = stage.json(&["debug", "launch", "checked/test_orders.py", "--test", "test_fails", "--wait", "60"]);
     assert_eq!(ended["state"], "TERMINATED", "{ended:#}");
     stage.is_quiet();
+}
+
+/// Stops at the failed assertion, which the runner catches, and then ends as the runner does.
+fn stops_at_assertion(stage: &CommandSandbox, name: &str, file: &str) {
+    stage.json(&["break", "exceptions", "--uncaught"]);
+    let stopped = stage.json(&["debug", "launch", file, "--test", name, "--wait", "100"]);
+    assert_eq!(stopped["stopReason"]["type"], "EXCEPTION", "{stopped:#}");
+    let own = stopped["snapshot"]["frames"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|frame| frame["file"].as_str().is_some_and(|path| path.ends_with(file.rsplit('/').next().unwrap())));
+    let own = own.unwrap_or_else(|| panic!("{stopped:#}"));
+    assert_eq!(stage.at(file, "STOP"), format!("{file}:{}", own["line"]), "{stopped:#}");
+    let frame = own["frameId"].to_string();
+    assert_eq!(stage.json(&["debug", "evaluate", "total", "--frame", &frame])["result"], "41");
+    let ended = stage.json(&["debug", "continue", "--wait", "60"]);
+    assert_eq!((&ended["state"], ended["exitCode"] != json!(0)), (&json!("TERMINATED"), true), "{ended:#}");
+    stage.is_quiet();
+}
+
+#[test]
+fn a_failed_assertion_stops_with_each_runner_of_javascript() {
+    let suite = "it('fails', () => {\n  const total = 41;\n  expect(total).toBe(42); // STOP\n});\n";
+    let vitest = format!("import {{ it, expect }} from 'vitest';\n{suite}");
+    let playwright = format!("import {{ test as it, expect }} from '@playwright/test';\n{suite}");
+    let assert = "it('fails', () => {\n  const total = 41;\n  require('node:assert').equal(total, 42); // STOP\n});\n";
+    let node = format!("const {{ it }} = require('node:test');\n{assert}");
+    for (tool, runner, file, text) in [
+        ("vitest", "vitest", "orders.test.ts", &*vitest),
+        ("jest", "jest", "orders.test.js", suite),
+        ("mocha", "mocha", "orders.test.js", assert),
+        ("playwright", "@playwright/test", "orders.spec.ts", &*playwright),
+    ] {
+        if let Some(stage) = package_with(tool, runner, file, text) {
+            stops_at_assertion(&stage, "fails", &format!("web/{file}"));
+        }
+    }
+    if has_adapter("js-debug") {
+        stops_at_assertion(&CommandSandbox::with(&[("js/orders.test.js", &node)]), "fails", "js/orders.test.js");
+    }
+}
+
+/// What a retrying function catches is no failure.
+#[test]
+fn an_assertion_that_is_retried_does_not_stop() {
+    let text = "import { it, expect, vi } from 'vitest';\nit('holds at last', async () => {\n  let total = 39;\n  \
+                await vi.waitFor(() => { total += 1; expect(total).toBe(42); });\n});\n";
+    let Some(stage) = package_with("vitest", "vitest", "orders.test.ts", text) else { return };
+    stage.json(&["break", "exceptions", "--uncaught"]);
+    let ended = stage.json(&["debug", "launch", "--test", "holds at last", "--wait", "100"]);
+    assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(0)), "{ended:#}");
+    stage.is_quiet();
+}
+
+#[test]
+fn a_failed_assertion_of_junit_stops() {
+    if !has_adapter("java") || !has_program("javac") || !Path::new(LAUNCHER).exists() {
+        return;
+    }
+    let text = JUNIT.replace(
+        "int total = 21 * 2;\n        assertEquals(42, total); // STOP",
+        "int total = 41;\n        assertEquals(42, total); // STOP",
+    );
+    let file = "maven/src/test/java/com/example/OrdersTest.java";
+    let stage = CommandSandbox::with(&[("maven/pom.xml", ""), (file, &text)]);
+    compile(&stage, "maven", "target/test-classes");
+    stops_at_assertion(&stage, "doubles", file);
 }
 
 #[test]
