@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::breakpoints::LaunchBreakpoint;
-use self::values::{Seconds, env_object, make_absolute, parse_env_variable};
+use self::values::{Seconds, env_variables, make_absolute, parse_env_variable};
 
 /// The default timeout of `wait_for_stop`, `debug/run_to` and `debug/probe`.
 pub const DEFAULT_STOP_TIMEOUT: Seconds = Seconds::of(30);
@@ -77,9 +77,9 @@ pub struct DebugLaunchParams {
     #[schemars(skip)]
     #[arg(skip)]
     pub folder: Option<String>,
-    /// Environment variables to set: {"NAME": "value"}; null removes one.
-    #[serde(default, with = "env_object", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "env_object::schema")]
+    /// Environment variables to set, as NAME=VALUE. NAME alone removes one.
+    #[serde(default, with = "env_variables", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "env_variables::schema")]
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_env_variable, help = "Environment variable to set; may be repeated")]
     pub env: Vec<(String, Option<String>)>,
     /// Stop before the first line.

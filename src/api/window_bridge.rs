@@ -2,6 +2,9 @@
 //!
 //! A command checks for changes first, and rebuilds and relaunches when there are some; output is only read.
 
+use std::convert::Infallible;
+use std::str::FromStr;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,11 +20,9 @@ pub struct WindowCommandParams {
     /// Command id, such as `workbench.action.files.saveAll`.
     #[arg(value_name = "COMMAND")]
     pub command: String,
-    /// Arguments of the command, as JSON values.
-    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments of the command, as JSON or plain text")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "argument_list_schema")]
-    pub args: Option<Vec<Value>>,
+    /// Arguments of the command, each as JSON; what is not JSON is plain text.
+    #[arg(value_name = "JSON", help = "Arguments of the command, as JSON or plain text")]
+    pub args: Option<Vec<CommandArgument>>,
 }
 
 /// Read an output channel of the window. Without a channel, list the channels and open editors.
@@ -38,10 +39,28 @@ pub struct WindowOutputParams {
     pub limit: Option<u64>,
 }
 
-/// Any JSON values but null, spelled out because some clients reject a schema that constrains nothing.
-fn argument_list_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let any = ["object", "array", "string", "number", "boolean"];
-    schemars::json_schema!({"type": "array", "items": {"type": any}})
+// A JSON value, or a text that is read as one. Its schema is a text: Gemini refuses a type with alternatives, and a server with it.
+// (No doc comment: it would be in the tool's schema.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CommandArgument(#[schemars(with = "String")] Value);
+
+impl CommandArgument {
+    /// The value for the command.
+    pub fn into_value(self) -> Value {
+        match self.0 {
+            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            value => value,
+        }
+    }
+}
+
+impl FromStr for CommandArgument {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<CommandArgument, Infallible> {
+        Ok(CommandArgument(text.into()))
+    }
 }
 
 /// What a command has returned.
@@ -96,6 +115,23 @@ pub struct OpenEditor {
     pub uri: Option<String>,
 }
 
-fn parse_json_or_text(text: &str) -> Result<Value, std::convert::Infallible> {
-    Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_argument_is_a_value_or_the_text_of_one() {
+        let check = |given: Value, expect: Value| {
+            let argument: CommandArgument = serde_json::from_value(given.clone()).unwrap();
+            assert_eq!(argument.into_value(), expect, "{given}");
+        };
+        check(json!("plain text"), json!("plain text"));
+        check(json!("{\"a\": [1]}"), json!({"a": [1]}));
+        check(json!("\"7\""), json!("7"));
+        check(json!("7"), json!(7));
+        check(json!({"a": 1}), json!({"a": 1}));
+        check(json!(null), json!(null));
+    }
 }

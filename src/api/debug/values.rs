@@ -147,26 +147,47 @@ pub(super) fn parse_env_variable(text: &str) -> Result<(String, Option<String>),
     }
 }
 
-/// The variables of an environment as one object.
-pub(super) mod env_object {
+/// The variables of an environment: an object, or a list of `NAME=VALUE`.
+pub(super) mod env_variables {
     use std::collections::BTreeMap;
 
     use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    use super::parse_env_variable;
+
     type Variable = (String, Option<String>);
+
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "neither a list of NAME=VALUE nor an object of texts")]
+    enum Variables {
+        Listed(Vec<String>),
+        Named(BTreeMap<String, Option<String>>),
+    }
 
     pub fn serialize<S: Serializer>(variables: &[Variable], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(variables.iter().cloned())
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Variable>, D::Error> {
-        Ok(BTreeMap::deserialize(deserializer)?.into_iter().collect())
+        match Variables::deserialize(deserializer)? {
+            Variables::Listed(texts) => texts.iter().map(|text| read_listed(text).map_err(D::Error::custom)).collect(),
+            Variables::Named(variables) => Ok(variables.into_iter().collect()),
+        }
     }
 
-    /// No more than its type, to keep the tool's description short.
+    fn read_listed(text: &str) -> Result<Variable, String> {
+        match text {
+            "" => Err("a name is missing".to_owned()),
+            name if !name.contains('=') => Ok((name.to_owned(), None)),
+            set => parse_env_variable(set),
+        }
+    }
+
+    /// The list alone: some providers of models refuse an object of any names.
     pub fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
+        json_schema!({ "type": "array", "items": { "type": "string" } })
     }
 }
 
@@ -180,6 +201,8 @@ pub(in crate::api) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -206,6 +229,21 @@ mod tests {
         assert_eq!(FileLine::parse_file_or_line("app.py", None).unwrap(), ("app.py".to_owned(), None));
         assert_eq!(FileLine::parse_file_or_line("app.py:7", None).unwrap(), ("app.py".to_owned(), Some(7)));
         assert!(FileLine::parse_file_or_line("app.py:0", None).is_err());
+    }
+
+    #[test]
+    fn the_environment_is_a_list_or_an_object() {
+        let check = |given: serde_json::Value, expect: Option<&[(&str, Option<&str>)]>| {
+            let owned = |it: &(&str, Option<&str>)| (it.0.to_owned(), it.1.map(str::to_owned));
+            let expect = expect.map(|it| it.iter().map(owned).collect::<Vec<_>>());
+            assert_eq!(env_variables::deserialize(given.clone()).ok(), expect, "{given}");
+        };
+        check(json!(["B=1=2", "A", "C="]), Some(&[("B", Some("1=2")), ("A", None), ("C", Some(""))]));
+        check(json!({"A": null, "B": "1"}), Some(&[("A", None), ("B", Some("1"))]));
+        check(json!(["=1"]), None);
+        check(json!([""]), None);
+        check(json!([1]), None);
+        check(json!("A=1"), None);
     }
 
     #[test]

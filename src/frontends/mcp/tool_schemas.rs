@@ -46,10 +46,11 @@ pub(super) fn input_schema(operation: &Operation) -> JsonObject {
     schema.remove("title");
     // It is the tool's description.
     schema.remove("description");
-    // The operation itself rejects unknown parameters, and lists its own.
-    schema.remove("additionalProperties");
     simplify_schema(&mut schema);
-    std::mem::take(schema.ensure_object())
+    let mut schema = std::mem::take(schema.ensure_object());
+    // OpenAI refuses an object without them.
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema
 }
 
 /// The result as a JSON schema: the names of its fields, one level deep, and which are required. What a field means
@@ -72,13 +73,17 @@ pub(super) fn output_schema(operation: &Operation) -> JsonObject {
     outline
 }
 
-/// Removes `null` from optional parameters, which can be left out instead, the width of numbers, and the line breaks of
-/// doc comments.
+/// Removes `null` from optional parameters, which can be left out instead, the width of numbers, the line breaks of doc comments,
+/// and what not every provider of models takes.
 fn simplify_schema(schema: &mut Schema) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.replace('\n', " ");
     }
     schema.remove("format");
+    // The description says it.
+    schema.remove("default");
+    // The operation itself rejects unknown parameters, and lists its own.
+    schema.remove("additionalProperties");
     if schema.get("minimum").is_some_and(|least| *least == 0) {
         schema.remove("minimum");
     }
@@ -145,6 +150,89 @@ fn the_list_of_tools_stays_within_its_budget() {
     println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
     assert!(input_bytes <= 23 * 1024, "{input_bytes}");
     assert!(whole_bytes <= 32 * 1024, "{whole_bytes}");
+}
+
+/// What a provider of models would refuse of a parameter's schema. What all of them take: the six types, one in each schema; texts as
+/// `enum`; no reference, alternative or open object. <https://ai.google.dev/api/caching#Schema> is the narrowest.
+fn refused_by_a_provider(schema: &Value, path: &str, depth: usize) -> Vec<String> {
+    let Some(fields) = schema.as_object() else { return vec![format!("{path}: {schema} is no object")] };
+    let mut refused = Vec::new();
+    let mut refuse = |why: String| refused.push(format!("{path}: {why}"));
+    for keyword in fields.keys() {
+        if !["type", "description", "enum", "properties", "required", "items"].contains(&keyword.as_str()) {
+            refuse(format!("`{keyword}`"));
+        }
+    }
+    let kind = schema["type"].as_str().unwrap_or_default();
+    if !["object", "array", "string", "integer", "number", "boolean"].contains(&kind) {
+        refuse(format!("the type {}", schema["type"]));
+    }
+    let are_texts = |it: &Value| it.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string));
+    if fields.get("enum").is_some_and(|values| kind != "string" || !are_texts(values)) {
+        refuse("an `enum` of other than texts".to_owned());
+    }
+    if (kind == "array") != fields.contains_key("items") {
+        refuse("`items` belong to an array".to_owned());
+    }
+    // Below the top, Gemini refuses an object without properties.
+    let properties = schema["properties"].as_object();
+    if (kind == "object") != properties.is_some_and(|properties| depth == 0 || !properties.is_empty()) {
+        refuse("`properties` belong to an object".to_owned());
+    }
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for name in required.filter(|name| schema["properties"].get(*name).is_none()) {
+        refuse(format!("`{name}` is required, and no property"));
+    }
+    if depth > 4 {
+        refuse("more than five levels".to_owned());
+    }
+    for (name, property) in properties.into_iter().flatten() {
+        if !is_plain_name(name) {
+            refused.push(format!("{path}: the name {name:?}"));
+        }
+        refused.extend(refused_by_a_provider(property, &format!("{path}.{name}"), depth + 1));
+    }
+    let items = fields.get("items").into_iter();
+    refused.extend(items.flat_map(|items| refused_by_a_provider(items, &format!("{path}[]"), depth + 1)));
+    refused
+}
+
+fn is_plain_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
+}
+
+#[test]
+fn every_provider_of_models_takes_the_tools() {
+    for tool in offered_operations().map(operation_tool) {
+        let schema = Value::Object((*tool.input_schema).clone());
+        assert_eq!(refused_by_a_provider(&schema, &tool.name, 0), [""; 0]);
+        assert_eq!(schema["type"], "object", "{}", tool.name);
+        assert!(
+            is_plain_name(&tool.name) && tool.name.len() <= 40,
+            "clients put the server's name before {}",
+            tool.name
+        );
+        let description = tool.description.as_deref().unwrap_or_default();
+        assert!((1..=1024).contains(&description.len()), "OpenAI refuses a longer description: {}", tool.name);
+    }
+}
+
+#[test]
+fn what_a_provider_refuses_is_found_at_any_depth() {
+    let check = |property: Value, expect: &[&str]| {
+        let refused = refused_by_a_provider(&json!({"type": "object", "properties": {"a": property}}), "t", 0);
+        assert_eq!(refused, expect);
+    };
+    check(json!({"type": "string", "enum": ["x"], "description": "d"}), &[]);
+    check(json!(true), &["t.a: true is no object"]);
+    check(json!({"type": ["string", "null"]}), &["t.a: the type [\"string\",\"null\"]"]);
+    check(json!({"$ref": "#/b", "type": "string"}), &["t.a: `$ref`"]);
+    check(json!({"type": "array", "items": {}}), &["t.a[]: the type null"]);
+    check(json!({"type": "array"}), &["t.a: `items` belong to an array"]);
+    check(json!({"type": "object"}), &["t.a: `properties` belong to an object"]);
+    check(json!({"type": "integer", "enum": [1]}), &["t.a: an `enum` of other than texts"]);
+    let open = json!({"type": "object", "properties": {"$b": {"type": "string"}}, "additionalProperties": false, "required": ["c"]});
+    check(open, &["t.a: `additionalProperties`", "t.a: `c` is required, and no property", "t.a: the name \"$b\""]);
 }
 
 /// The paths of the properties below `schema` that have no description.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 use tokio::time::timeout;
 
@@ -13,7 +13,9 @@ use super::window::refresh_report;
 use super::window_stops::until_stopped;
 use crate::api::OperationParams;
 use crate::api::protocol::ClientRole;
-use crate::api::window_bridge::{WindowCommandParams, WindowCommandResult, WindowOutputParams, WindowOutputResult};
+use crate::api::window_bridge::{
+    CommandArgument, WindowCommandParams, WindowCommandResult, WindowOutputParams, WindowOutputResult,
+};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::editors::connected_editors::ConnectedEditor;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -30,7 +32,8 @@ impl OperationHandler for WindowCommandParams {
         let fresh = context.window.open_fresh_page(call).await?;
         let running = async {
             let bridge = find_bridge(context).await?;
-            let params = json!({"command": self.command, "args": self.args.unwrap_or_default()});
+            let args: Vec<Value> = self.args.into_iter().flatten().map(CommandArgument::into_value).collect();
+            let params = json!({"command": self.command, "args": args});
             bridge.send_request(WindowCommandParams::METHOD, &params, COMMAND_TIMEOUT).await
         };
         let PageResult { value, generation, refreshed, notes } =
