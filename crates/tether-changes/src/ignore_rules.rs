@@ -29,8 +29,8 @@ use super::workspace_problem::WorkspaceProblem;
 pub const IGNORE_FILE: &str = ".devtoolsignore";
 
 /// Ignored unless a later rule overrides it.
-pub const BUILT_IN_IGNORES: [&str; 7] =
-    ["node_modules", "dist", ".git", ".devtools", ".turbo", "*.vsix", "*.tsbuildinfo"];
+pub const BUILT_IN_IGNORES: [&str; 8] =
+    ["node_modules", "dist", ".git", ".devtools", ".turbo", "__pycache__", "*.vsix", "*.tsbuildinfo"];
 
 /// A longer line is reported and skipped: no path is that long, and compiling it could take minutes.
 const MAX_LINE_BYTES: usize = 16 << 10;

@@ -41,6 +41,7 @@ fn built_in_rules_apply_until_a_later_rule_overrides_them() {
     check("", "out.vsix", "built in");
     check("", "packages/a/tsconfig.tsbuildinfo", "built in");
     check("", "packages/a/.turbo/turbo-build.log", "built in");
+    check("", "src/__pycache__/a.cpython-311.pyc", "built in");
     check("!dist", "dist/app.js", "+1");
     check("!*.vsix\nold.vsix", "old.vsix", "2");
 }
