@@ -30,6 +30,7 @@ use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::chrome_trace::chrome_trace;
+use super::wrap::WrapArgs;
 use super::{dap, editor, mcp, render, repeated_call, workspace, wrap};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
@@ -118,11 +119,7 @@ enum CliCommand {
         now: bool,
     },
     /// Serve an MCP server on stdin and stdout, and build and restart it behind its client when its sources change
-    Wrap {
-        /// The server and its arguments
-        #[arg(required = true, last = true, value_name = "COMMAND")]
-        command: Vec<OsString>,
-    },
+    Wrap(WrapArgs),
     /// Start the window, build and refresh it after each save, and show what happens
     Watch {
         /// Print a line for each event, also in a terminal
@@ -291,7 +288,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
             block_on(supervisor_commands::shut_down_supervisor(common, &workspace, all))
         }
         Ok(CliCommand::Upgrade { now }) => block_on(supervisor_commands::upgrade_supervisor(common, &workspace, now)),
-        Ok(CliCommand::Wrap { command }) => block_on(wrap::serve_wrap(workspace, command)),
+        Ok(CliCommand::Wrap(args)) => block_on(wrap::serve_wrap(workspace, args)),
         Ok(CliCommand::Watch { lines }) => block_on(watch::watch_workspace(common, &workspace, lines)),
         Ok(CliCommand::Logs { lines }) => supervisor_commands::print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => (daemons.supervise)(&workspace, idle),

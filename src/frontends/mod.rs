@@ -7,6 +7,7 @@
 //! - `repeated_call`: a call that goes on over the next supervisor
 //! - `render`: results as short text, for both
 //! - `doctor`: findings of the doctor, as text or JSON
+//! - `stdio_lines`: the lines of messages on stdio
 //! - `workspace`: which workspace is meant
 //! - `wrap`: an MCP proxy that restarts its server behind the client
 
@@ -20,5 +21,6 @@ mod doctor;
 mod editor;
 mod render;
 mod repeated_call;
+mod stdio_lines;
 mod workspace;
 mod wrap;

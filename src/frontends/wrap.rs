@@ -8,19 +8,25 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `proxy` | the calls in flight, the swap, the end |
-//! | `messages` | what is read of a message; messages of our own |
+//! | `proxy` | what comes from the client, and where it goes; the end |
+//! | `server_events` | what comes from servers |
+//! | `replacement` | the next server, and what becomes of the one before |
+//! | `calls` | requests that are on their way, with their ids and progress |
+//! | `messages` | what is read and changed of a message; messages of our own |
 //! | `wrapped_server` | the process of a server, and its streams |
 //! | `session_state` | what the client has told the server, to be told again; the lists that it has read |
 //! | `source_watch` | whether the sources are newer than the server, and the build |
 //!
 //! A message is passed on as it is, but for the ids of requests that a server sends: two servers may use the same. No call is sent
-//! twice. Does not need a supervisor.
+//! twice. Nothing waits for one side while the other has something to say. Does not need a supervisor.
 
+mod calls;
 mod messages;
 mod proxy;
+mod replacement;
+mod server_events;
 mod session_state;
 mod source_watch;
 mod wrapped_server;
 
-pub use proxy::serve_wrap;
+pub use proxy::{WrapArgs, serve_wrap};

@@ -1,104 +1,14 @@
 //! `tether wrap`: the client's connection stays, while the server behind it is built, restarted, broken and mended.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc;
+use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, TEST_TIMEOUT, eventually};
+use crate::support::wrap_client::WrapClient;
+use crate::support::{Sandbox, TEST_TIMEOUT, eventually, is_alive};
 
 const SERVER: &str = include_str!("wrapped_server.mjs");
-
-/// A client, on the stdio of its `tether wrap`.
-struct Client {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    messages: mpsc::Receiver<Value>,
-    last: u64,
-    /// Messages that were read while another one was waited for.
-    kept: Vec<Value>,
-}
-
-impl Client {
-    fn start(sandbox: &Sandbox, command: &[&str]) -> Client {
-        let mut wrap = sandbox.command([&["wrap", "--"], command].concat());
-        let mut child = wrap.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (sender, messages) = mpsc::channel();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"));
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
-        let stdin = child.stdin.take();
-        Client { child, stdin, messages, last: 0, kept: Vec::new() }
-    }
-
-    /// With its handshake done, and the list of tools read.
-    fn ready(sandbox: &Sandbox, command: &[&str]) -> Client {
-        let mut client = Client::start(sandbox, command);
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": {"name": "t", "version": "1"}});
-        let result = client.call("initialize", params);
-        assert_eq!(result["result"]["capabilities"]["tools"]["listChanged"], true, "{result}");
-        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client.call("logging/setLevel", json!({"level": "warning"}));
-        client.call("tools/list", json!({}));
-        client
-    }
-
-    fn write(&mut self, message: &Value) {
-        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.last += 1;
-        self.write(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
-        self.last
-    }
-
-    fn find(&mut self, is_awaited: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.kept.iter().position(&is_awaited) {
-            return self.kept.remove(at);
-        }
-        loop {
-            let message = self.messages.recv_timeout(TEST_TIMEOUT).expect("a message");
-            if is_awaited(&message) {
-                return message;
-            }
-            self.kept.push(message);
-        }
-    }
-
-    fn response(&mut self, id: u64) -> Value {
-        self.find(|message| message["id"] == id && message.get("method").is_none())
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Value {
-        let id = self.send(method, params);
-        self.response(id)
-    }
-
-    fn tool(&mut self, name: &str) -> Value {
-        self.call("tools/call", json!({"name": name}))
-    }
-
-    /// The text of a tool's result.
-    fn text(&mut self, name: &str) -> String {
-        let result = self.tool(name);
-        result["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
-    }
-
-    /// Closes its side; the proxy must end.
-    fn leave(mut self) {
-        drop(self.stdin.take());
-        assert!(self.child.wait().unwrap().success());
-    }
-}
 
 fn version(version: u32) -> String {
     SERVER.replace("VERSION = 1", &format!("VERSION = {version}"))
@@ -115,7 +25,7 @@ fn nothing_is_left(sandbox: &Sandbox) {
 #[test]
 fn each_edit_is_answered_by_the_next_request_over_the_same_connection() {
     let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
-    let mut client = Client::ready(&sandbox, &NODE);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
     assert_eq!(client.text("version"), "1");
     for edit in 2..=12 {
         sandbox.write("server.mjs", &version(edit));
@@ -135,7 +45,7 @@ fn each_edit_is_answered_by_the_next_request_over_the_same_connection() {
 #[test]
 fn a_call_in_flight_is_finished_by_the_server_that_has_it() {
     let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
-    let mut client = Client::ready(&sandbox, &NODE);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
     let file = sandbox.path(".devtools-release");
     let slow = client.send("tools/call", json!({"name": "slow", "arguments": {"file": file}}));
     // Sent behind it, and answered: the slow one has begun.
@@ -156,7 +66,7 @@ fn a_call_in_flight_is_finished_by_the_server_that_has_it() {
 #[test]
 fn a_server_that_crashes_is_said_once_and_started_by_the_next_request() {
     let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
-    let mut client = Client::ready(&sandbox, &NODE);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
     let crashed = client.tool("crash");
     let error = &crashed["error"];
     assert!(error["message"].as_str().unwrap().contains("exited with code 3"), "{crashed}");
@@ -169,7 +79,7 @@ fn a_server_that_crashes_is_said_once_and_started_by_the_next_request() {
 #[test]
 fn a_server_that_does_not_come_up_leaves_the_old_one_and_is_tried_again_after_an_edit() {
     let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
-    let mut client = Client::ready(&sandbox, &NODE);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
     sandbox.write("server.mjs", "console.error('no such thing'); process.exit(2);");
     let kept = client.tool("version");
     assert_eq!(kept["result"]["content"][0]["text"], "1", "{kept}");
@@ -196,7 +106,7 @@ fn the_build_runs_first_and_one_that_fails_keeps_the_server() {
     let refused = sandbox.tether(&["wrap", "--", "node", "out/server.mjs"]);
     refused.fails(5, &["not trusted", "tether trust"]);
     sandbox.tether(&["trust", "--yes"]).ok();
-    let mut client = Client::ready(&sandbox, &["node", "out/server.mjs"]);
+    let mut client = WrapClient::ready(&sandbox, &["node", "out/server.mjs"]);
     sandbox.write("source.mjs", &version(2));
     assert_eq!(client.text("version"), "2");
     sandbox.write("source.mjs", "this is (");
@@ -214,7 +124,7 @@ fn what_cannot_be_wrapped_is_named() {
     let sandbox = Sandbox::with(&[("server.mjs", "console.log('hello'); setInterval(() => {}, 1000);")]);
     sandbox.tether(&["wrap"]).fails(2, &["COMMAND"]);
     sandbox.tether(&["wrap", "--", "no-such-server"]).fails(6, &["no-such-server"]);
-    let mut client = Client::start(&sandbox, &NODE);
+    let mut client = WrapClient::start(&sandbox, &NODE);
     // What is no message is not passed on: the next line is the answer to one.
     writeln!(client.stdin.as_mut().unwrap(), "hello").unwrap();
     let refused = client.find(|_| true);
@@ -227,7 +137,7 @@ fn what_cannot_be_wrapped_is_named() {
 #[test]
 fn ten_thousand_requests_at_once_are_all_answered_once() {
     let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
-    let mut client = Client::ready(&sandbox, &NODE);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
     let first = client.last + 1;
     let mut stdin = client.stdin.take().unwrap();
     let writer = std::thread::spawn(move || {
@@ -242,6 +152,206 @@ fn ten_thousand_requests_at_once_are_all_answered_once() {
         assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!("1")));
     }
     client.stdin = Some(writer.join().unwrap());
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn ids_and_tokens_of_both_sides_are_kept_apart_over_a_restart() {
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    let talk = |client: &mut WrapClient| {
+        client.send("tools/call", json!({"name": "talk", "_meta": {"progressToken": "t"}}));
+        client.find(|message| message["method"] == "sampling/createMessage")
+    };
+    let old = talk(&mut client);
+    sandbox.write("server.mjs", &version(2));
+    assert_eq!(client.text("version"), "2");
+    let new = talk(&mut client);
+    let token = |asked: &Value| asked["params"]["_meta"]["progressToken"].clone();
+    assert_ne!((&old["id"], token(&old)), (&new["id"], token(&new)), "both servers have used 1");
+    for asked in [&new, &old] {
+        let params = json!({"progressToken": token(asked), "progress": 0.5});
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        let cancelled = client.find(|message| message["method"] == "notifications/cancelled");
+        assert_eq!(cancelled["params"]["requestId"], asked["id"]);
+    }
+    let answers = [client.last - 2, client.last].map(|id| client.response(id)["result"]["content"][0]["text"].clone());
+    assert_eq!(answers, ["1 1 0.5", "2 1 0.5"]);
+    assert_eq!(client.kept.iter().filter(|it| it["params"]["progressToken"] == "t").count(), 2, "{:?}", client.kept);
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn a_cancelled_call_is_cancelled_where_it_runs_and_holds_no_server() {
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    let hanging = client.send("tools/call", json!({"name": "hang"}));
+    let first = client.text("version");
+    let server = |sandbox: &Sandbox| {
+        let is_server = |(_, line): &(u32, String)| line.starts_with("node ");
+        sandbox.processes().into_iter().filter(is_server).map(|(pid, _)| pid).collect::<Vec<_>>()
+    };
+    let before = server(&sandbox);
+    sandbox.write("server.mjs", &version(2));
+    assert_eq!((first.as_str(), client.text("version").as_str()), ("1", "2"));
+    assert!(before.iter().all(|pid| is_alive(*pid)), "the old server still has a call");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": hanging}});
+    client.write(&cancel);
+    // It went to the old server, not to the new one.
+    assert_eq!(client.text("cancelled"), "nothing");
+    eventually("the old server has ended", || before.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    let hanging = client.send("tools/call", json!({"name": "hang"}));
+    client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": hanging}}));
+    assert_eq!(client.text("cancelled"), format!("{hanging} in 2"));
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn a_server_that_never_answers_initialize_is_named_with_its_last_lines() {
+    let silent = "console.error('thinking'); process.stdin.resume();";
+    let sandbox = Sandbox::with(&[("server.mjs", silent)]);
+    let mut client = WrapClient::start_with(&sandbox, &["--start-timeout", "1s"], &NODE);
+    let refused = client.call("initialize", json!({}));
+    let error = &refused["error"];
+    assert!(error["message"].as_str().unwrap().contains("has not answered within 1s"), "{refused}");
+    assert_eq!(error["data"]["lastLines"], "thinking", "{refused}");
+    // Mended, it is started by the next try of the client.
+    sandbox.write("server.mjs", SERVER);
+    let mut client = client.handshake();
+    assert_eq!(client.text("version"), "1");
+    // A new one that is silent leaves the old one.
+    sandbox.write("server.mjs", silent);
+    let kept = client.tool("version");
+    let note = kept["result"]["_meta"]["tether/note"].as_str().unwrap();
+    assert!(note.contains("has not answered `initialize` within 1s") && note.contains("thinking"), "{note}");
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn what_a_server_prints_to_stdout_before_its_handshake_is_named() {
+    let sandbox = Sandbox::with(&[("server.mjs", &format!("console.log('Server \\x1b[1mready');\n{SERVER}"))]);
+    let mut client = WrapClient::start(&sandbox, &NODE);
+    client.call("initialize", json!({}));
+    let listed = client.call("tools/list", json!({}));
+    let note = listed["result"]["_meta"]["tether/note"].as_str().unwrap_or_else(|| panic!("{listed}"));
+    assert!(note.contains("no message: Server \\u{1b}[1mready") && note.contains("prints to stderr"), "{note}");
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn a_client_that_closes_in_the_middle_leaves_nothing() {
+    let build = "[build]\ncommand = ['sh', '-c', 'test -e go || sleep 600']\n";
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER), ("go", ""), ("devtools.toml", build)]);
+    // With a call that is never answered.
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    client.send("tools/call", json!({"name": "hang"}));
+    client.leave();
+    nothing_is_left(&sandbox);
+    // With a call that is answered soon.
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    let id = client.send("tools/call", json!({"name": "version"}));
+    drop(client.stdin.take());
+    assert_eq!(client.response(id)["result"]["content"][0]["text"], "1");
+    assert!(client.child.wait().unwrap().success());
+    nothing_is_left(&sandbox);
+    // During a build.
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    fs::remove_file(sandbox.path("go")).unwrap();
+    client.send("tools/call", json!({"name": "version", "_meta": {"progressToken": 1}}));
+    let told = client.find(|message| message["method"] == "notifications/progress");
+    assert!(told["params"]["message"].as_str().unwrap().contains("go was removed"), "{told}");
+    client.leave();
+    nothing_is_left(&sandbox);
+    assert!(sandbox.processes().iter().all(|(_, line)| !line.contains("sleep 600")), "{:?}", sandbox.processes());
+    // By a signal, which its server does not get.
+    sandbox.write("go", "");
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    client.send("tools/call", json!({"name": "hang"}));
+    crate::support::kill(client.child.id(), rustix::process::Signal::TERM);
+    client.child.wait().unwrap();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn lines_that_are_no_messages_are_refused_and_the_next_one_is_answered() {
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    for (line, code) in
+        [(&b"{}"[..], -32600), (b"[1]", -32600), (b"\xff\xfe", -32700), (b"{\"id\":{},\"method\":\"x\"}", -32600)]
+    {
+        client.stdin.as_mut().unwrap().write_all(&[line, b"\n\r\n"].concat()).unwrap();
+        let refused = client.find(|message| message.get("error").is_some());
+        assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(code), &Value::Null), "{refused}");
+    }
+    let long = client.stdin.as_mut().unwrap();
+    for _ in 0..17 {
+        long.write_all(&vec![b'x'; 1 << 20]).unwrap();
+    }
+    long.write_all(b"\n").unwrap();
+    let refused = client.find(|message| message.get("error").is_some());
+    assert!(refused["error"]["message"].as_str().unwrap().contains("longer than"), "{refused}");
+    assert_eq!(client.text("version"), "1");
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+/// Messages of 100 MB in all, to a server that reads slowly, and from it: neither side is held in memory.
+#[test]
+fn memory_stays_bounded_whatever_is_pipelined() {
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER)]);
+    let mut client = WrapClient::ready(&sandbox, &NODE);
+    let status =
+        |client: &WrapClient| procfs::process::Process::new(client.child.id() as i32).unwrap().status().unwrap();
+    let before = status(&client).vmrss.unwrap();
+    let filler = "x".repeat(10_000);
+    let first = client.last + 1;
+    let mut stdin = client.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        for id in first..first + 10_000 {
+            let params = json!({"name": "echo", "arguments": {"text": filler}});
+            writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+                .unwrap();
+        }
+        stdin
+    });
+    for id in first..first + 10_000 {
+        let answer = client.messages.recv_timeout(TEST_TIMEOUT).unwrap();
+        assert_eq!(
+            (&answer["id"], answer["result"]["content"][0]["text"].as_str().unwrap().len()),
+            (&json!(id), 10_000)
+        );
+    }
+    let grown = status(&client).vmhwm.unwrap() - before;
+    println!("{before} kB, and {grown} kB more at most");
+    assert!(grown <= 16 << 10, "{grown} kB more than {before} kB");
+    client.stdin = Some(writer.join().unwrap());
+    client.leave();
+    nothing_is_left(&sandbox);
+}
+
+#[test]
+fn a_build_that_writes_tracked_files_does_not_restart_for_ever() {
+    let build = "[build]\ncommand = ['sh', '-c', 'date +%N > generated.txt']\n";
+    let sandbox = Sandbox::with(&[("server.mjs", SERVER), ("devtools.toml", build)]);
+    let starts = sandbox.home().join("starts");
+    let script = format!("echo $$ >> '{}'; exec node server.mjs", starts.display());
+    let mut client = WrapClient::ready(&sandbox, &["sh", "-c", &script]);
+    let count = || fs::read_to_string(&starts).unwrap().lines().count();
+    for _ in 0..5 {
+        client.text("version");
+    }
+    let settled = count();
+    for _ in 0..5 {
+        client.text("version");
+    }
+    assert_eq!(count(), settled, "the build's own file is no edit");
+    sandbox.write("server.mjs", &version(2));
+    assert_eq!(client.text("version"), "2");
     client.leave();
     nothing_is_left(&sandbox);
 }

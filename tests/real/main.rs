@@ -20,3 +20,4 @@ mod skill;
 mod support;
 mod vscode_extension;
 mod windows;
+mod wrapped_servers;

@@ -13,6 +13,7 @@ pub mod rpc_client;
 pub mod scenario_sandbox;
 pub mod split_mix;
 pub mod tunnel;
+pub mod wrap_client;
 
 use std::ffi::OsStr;
 use std::fs;

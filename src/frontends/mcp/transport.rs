@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -13,16 +12,14 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Notify};
-use tokio_util::codec::{Decoder, FramedRead};
+use tokio_util::codec::FramedRead;
 
 use super::tool_list::{insert_tools, lists_tools};
 use crate::api::OperationGroup;
+use crate::frontends::stdio_lines::{InputLine, LineDecoder, MAX_LINE};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
-
-/// The longest line that is read, in bytes.
-pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
 /// Notified when the client closes a side.
 #[derive(Debug, Default)]
@@ -31,56 +28,6 @@ pub struct StdioClosed {
     pub input: Notify,
     /// stdout is closed: no more responses can be sent.
     pub output: Notify,
-}
-
-/// One line of input.
-#[derive(Debug, PartialEq)]
-enum InputLine {
-    Whole(Bytes),
-    TooLong,
-}
-
-/// Splits bytes into lines; the content of a line that is too long is dropped.
-#[derive(Debug, Default)]
-struct LineDecoder {
-    seen: usize,
-    dropping: bool,
-}
-
-impl Decoder for LineDecoder {
-    type Item = InputLine;
-    type Error = std::io::Error;
-
-    fn decode(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<InputLine>> {
-        let Some(end) = bytes[self.seen..].iter().position(|byte| *byte == b'\n').map(|at| at + self.seen) else {
-            self.seen = bytes.len();
-            if bytes.len() > MAX_LINE {
-                self.dropping = true;
-            }
-            if self.dropping {
-                bytes.clear();
-                self.seen = 0;
-            }
-            return Ok(None);
-        };
-        let line = bytes.split_to(end).freeze();
-        bytes.advance(1);
-        self.seen = 0;
-        let too_long = std::mem::take(&mut self.dropping) || line.len() > MAX_LINE;
-        Ok(Some(if too_long { InputLine::TooLong } else { InputLine::Whole(line) }))
-    }
-
-    fn decode_eof(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<InputLine>> {
-        match self.decode(bytes)? {
-            Some(line) => Ok(Some(line)),
-            // A last line without an end is a message too: `printf … | tether mcp`.
-            None if !bytes.is_empty() => {
-                self.seen = 0;
-                Ok(Some(InputLine::Whole(bytes.split().freeze())))
-            }
-            None => Ok(None),
-        }
-    }
 }
 
 /// What a line is.
@@ -132,7 +79,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     /// A transport over these two streams, which lists the tools of this part of the API; `ends` is notified when a side closes.
     pub fn new(read: R, write: W, ends: Arc<StdioClosed>, group: Option<OperationGroup>) -> Self {
         StdioTransport {
-            lines: FramedRead::new(read, LineDecoder::default()),
+            lines: FramedRead::new(read, LineDecoder::new(MAX_LINE)),
             out: Arc::new(Mutex::new(Some(write))),
             ends,
             group,
@@ -205,34 +152,9 @@ where
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
-
-    fn split(input: &[u8], step: usize) -> Vec<InputLine> {
-        let (mut codec, mut bytes, mut lines) = (LineDecoder::default(), BytesMut::new(), vec![]);
-        for piece in input.chunks(step) {
-            bytes.extend_from_slice(piece);
-            while let Some(line) = codec.decode(&mut bytes).unwrap() {
-                lines.push(line);
-            }
-        }
-        // FramedRead asks until there is nothing more.
-        while let Some(line) = codec.decode_eof(&mut bytes).unwrap() {
-            lines.push(line);
-        }
-        lines
-    }
-
-    #[test]
-    fn lines_survive_any_split_and_long_ones_are_told() {
-        let whole = |text: &'static str| InputLine::Whole(Bytes::from_static(text.as_bytes()));
-        for step in 1..8 {
-            assert_eq!(split(b"one\n\ntwo\r\nthree", step), [whole("one"), whole(""), whole("two\r"), whole("three")]);
-        }
-        let mut long = vec![b'x'; MAX_LINE + 1];
-        long.extend_from_slice(b"\nnext\n");
-        assert_eq!(split(&long, 1 << 20), [InputLine::TooLong, whole("next")]);
-        assert_eq!(split(&long, long.len()), [InputLine::TooLong, whole("next")]);
-    }
 
     #[test]
     fn what_is_no_message_is_answered_with_its_id_where_it_has_one() {

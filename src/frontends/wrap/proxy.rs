@@ -1,464 +1,359 @@
-//! The proxy: passes messages on, has the next server take over, and answers for one that has ended.
+//! The proxy: what comes from the client, where it goes, and the end. See `server_events` and `replacement` for the other side.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use serde_json::{Value, json};
-use tether_base::error::{Error, Result};
-use tokio::io::{AsyncWriteExt, Stdin, Stdout};
+use futures_util::future::{OptionFuture, join_all};
+use tether_base::error::{ErrorContext, Result};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::codec::FramedRead;
 
-use super::messages::{self, Envelope, id_key};
-use super::session_state::{LISTS, SessionState};
+use super::calls::{CallProgress, Calls, PendingCall};
+use super::messages::{self, Envelope};
+use super::replacement::{NextServer, ReplacedServer};
+use super::session_state::SessionState;
 use super::source_watch::SourceWatch;
 use super::wrapped_server::{ServerEvent, WrappedServer};
+use crate::frontends::stdio_lines::{InputLine, LineDecoder, MAX_LINE};
 
-/// A longer message of a client is refused.
-const MAX_LINE: usize = 64 << 20;
 /// How many events of servers wait to be passed on.
 const EVENTS: usize = 64;
-/// How long a new server may take to answer `initialize`, and what it is told after it.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a server that is replaced may take to finish its calls.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
-/// How ids of our own begin.
-const OWN_ID: &str = "tether-wrap-";
+/// With so much to write, in bytes, the client comes first.
+const MAX_OUTPUT: usize = 256 << 10;
+/// With so many requests, or bytes, waiting for the next server, nothing more is read of the client.
+const MAX_WAITING: usize = 1000;
+const MAX_WAITING_BYTES: usize = 4 << 20;
+/// How long calls may still be answered once the client has closed stdin.
+const LEAVE_GRACE: Duration = Duration::from_secs(2);
+/// How often a caller that waits hears why.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+/// Listens to what changes until it is cancelled; there is no other answer.
+const LASTING: &str = "subscriptions/listen";
 
-/// Serves MCP on stdin and stdout with this server, until the client closes stdin. Errors: the workspace cannot be watched, its
+/// What is wrapped, and how.
+#[derive(Debug, clap::Args)]
+pub struct WrapArgs {
+    /// How long a server may take to answer `initialize`
+    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    start_timeout: Duration,
+    /// The server and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Serves MCP on stdin and stdout with this server, until the client closes one of them. Errors: the workspace cannot be watched, its
 /// build is not trusted or fails, or the server cannot be started.
-pub async fn serve_wrap(workspace: PathBuf, command: Vec<OsString>) -> Result<()> {
+pub async fn serve_wrap(workspace: PathBuf, args: WrapArgs) -> Result<()> {
     let workspace = workspace.canonicalize().unwrap_or(workspace);
     let sources = SourceWatch::open(&workspace)?;
+    let mut ends = EndSignals::listen()?;
     let (events, received) = mpsc::channel(EVENTS);
+    let (input, output) = rmcp::transport::stdio_pipes();
     let mut proxy = Proxy {
-        command,
+        command: args.command,
         workspace,
+        start_timeout: args.start_timeout,
         sources,
         events,
         received,
-        client: tokio::io::stdout(),
+        lines: FramedRead::new(Box::new(input), LineDecoder::new(MAX_LINE)),
+        client: Box::new(output),
+        output: BytesMut::new(),
         current: None,
-        replaced: None,
+        replaced: Vec::new(),
+        next: None,
+        waiting: VecDeque::new(),
+        round: 0,
         last_generation: 0,
-        last_id: 0,
+        lists_read_of: 0,
         state: SessionState::default(),
-        calls: BTreeMap::new(),
-        asked: BTreeMap::new(),
+        calls: Calls::default(),
         note: None,
+        is_checked: false,
+        leaves_at: None,
+        reports_at: None,
     };
-    proxy.current = Some(proxy.start_next().await?);
-    let outcome = proxy.serve().await;
-    for server in proxy.current.take().into_iter().chain(proxy.replaced.take().map(|it| it.server)) {
-        server.stop().await;
+    proxy.begin_replacement(None);
+    let outcome = proxy.serve(&mut ends).await;
+    let stopping = proxy.stop_servers();
+    tokio::select! {
+        () = stopping => {}
+        // A second one: who sends it does not wait.
+        () = ends.received() => {}
     }
     outcome
 }
 
-/// A call of the client that a server has not answered yet.
-struct PendingCall {
-    id: Value,
-    method: String,
-    generation: u64,
-    /// One that lasts as long as the connection: the next server takes it over.
-    lasting: Option<String>,
-}
+/// The signals that end the proxy: its servers have sessions of their own, which a terminal does not reach.
+struct EndSignals([Signal; 3]);
 
-/// Listens to what changes until it is cancelled; there is no other answer.
-const LASTING: &str = "subscriptions/listen";
+impl EndSignals {
+    fn listen() -> Result<EndSignals> {
+        let listen = |kind| signal(kind).doing(|| "cannot listen for signals".to_owned());
+        Ok(EndSignals([
+            listen(SignalKind::terminate())?,
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::hangup())?,
+        ]))
+    }
 
-/// A server that was replaced, and finishes its calls.
-struct ReplacedServer {
-    server: WrappedServer,
-    until: Instant,
-}
-
-struct Proxy {
-    command: Vec<OsString>,
-    workspace: PathBuf,
-    sources: SourceWatch,
-    events: mpsc::Sender<(u64, ServerEvent)>,
-    received: mpsc::Receiver<(u64, ServerEvent)>,
-    client: Stdout,
-    current: Option<WrappedServer>,
-    replaced: Option<ReplacedServer>,
-    last_generation: u64,
-    last_id: u64,
-    state: SessionState,
-    /// By the id of the client.
-    calls: BTreeMap<String, PendingCall>,
-    /// The requests of servers that the client has not answered, by our id: which server, and its own id.
-    asked: BTreeMap<String, (u64, Value)>,
-    /// For the `_meta` of the next result.
-    note: Option<String>,
-}
-
-/// The end of the time that a server has which was replaced.
-async fn wait_until(end: Option<Instant>) {
-    let never = std::future::pending::<()>();
-    match end {
-        Some(end) => timeout_at(end, never).await.unwrap_or_default(),
-        None => never.await,
+    async fn received(&mut self) {
+        let EndSignals([terminate, interrupt, hangup]) = self;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }
 
-type ClientLines = FramedRead<Stdin, LinesCodec>;
+/// A request that waits for the next server.
+pub(super) struct WaitingCall {
+    pub line: Bytes,
+    /// Of its id.
+    pub key: String,
+    /// Which replacement has the files that it was sent after.
+    pub round: u64,
+    pub progress: Option<CallProgress>,
+}
+
+pub(super) struct Proxy {
+    pub command: Vec<OsString>,
+    pub workspace: PathBuf,
+    pub start_timeout: Duration,
+    pub sources: SourceWatch,
+    pub events: mpsc::Sender<(u64, ServerEvent)>,
+    received: mpsc::Receiver<(u64, ServerEvent)>,
+    lines: FramedRead<Box<dyn AsyncRead + Send + Unpin>, LineDecoder>,
+    client: Box<dyn AsyncWrite + Send + Unpin>,
+    /// What the client is still to get.
+    output: BytesMut,
+    pub current: Option<WrappedServer>,
+    /// Servers that were replaced, and finish their calls; the oldest first.
+    pub replaced: Vec<ReplacedServer>,
+    pub next: Option<NextServer>,
+    pub waiting: VecDeque<WaitingCall>,
+    /// How many replacements have begun.
+    pub round: u64,
+    pub last_generation: u64,
+    /// The server of which the lists were read last.
+    pub lists_read_of: u64,
+    pub state: SessionState,
+    pub calls: Calls,
+    /// For the `_meta` of the next result.
+    pub note: Option<String>,
+    /// The files were looked at after the next line of the client had been read.
+    is_checked: bool,
+    leaves_at: Option<Instant>,
+    /// When callers that wait hear of it again.
+    pub reports_at: Option<Instant>,
+}
 
 impl Proxy {
-    /// Until the client closes its side. Errors: it cannot be written to.
-    async fn serve(&mut self) -> Result<()> {
-        let mut lines: ClientLines = FramedRead::new(tokio::io::stdin(), LinesCodec::new_with_max_length(MAX_LINE));
+    /// Until the client closes its side. Errors: the first server does not come up.
+    async fn serve(&mut self, ends: &mut EndSignals) -> Result<()> {
         loop {
-            let until = self.replaced.as_ref().map(|it| it.until);
-            let queue = self.current.as_ref().map(|server| server.lines.clone());
-            let is_full = queue.as_ref().is_some_and(|queue| queue.capacity() == 0);
+            let deadline = self.next_deadline();
+            let drained = self.current.as_ref().filter(|server| server.is_full()).map(WrappedServer::drained);
+            let reads = drained.is_none() && self.leaves_at.is_none() && self.has_room();
             tokio::select! {
-                line = lines.next(), if !is_full => match line {
-                    Some(Ok(line)) => self.handle_client(line).await?,
-                    Some(Err(LinesCodecError::MaxLineLengthExceeded)) => self.send(&messages::parse_error()).await?,
-                    Some(Err(_)) | None => return Ok(()),
+                line = self.lines.next(), if reads => match line {
+                    Some(Ok(line)) => self.handle_client(line).await,
+                    Some(Err(_)) | None => self.leaves_at = Some(Instant::now() + LEAVE_GRACE),
                 },
-                // There is room for the next message.
-                _ = async { queue.as_ref()?.reserve().await.ok().map(drop) }, if is_full => {}
-                Some((generation, event)) = self.received.recv() => self.handle_event(generation, event).await?,
-                () = wait_until(until), if until.is_some() => self.end_replaced().await?,
+                Some((generation, event)) = self.received.recv() => {
+                    self.handle_event(generation, event).await?;
+                    // Those that are there already are written at once.
+                    while self.output.len() < MAX_OUTPUT && let Ok((generation, event)) = self.received.try_recv() {
+                        self.handle_event(generation, event).await?;
+                    }
+                }
+                built = NextServer::built(&mut self.next) => self.handle_built(built).await?,
+                Some(()) = OptionFuture::from(deadline.map(sleep_until)) => self.handle_deadline().await?,
+                Some(()) = OptionFuture::from(drained.as_ref().map(|drained| drained.notified())) => {}
+                () = ends.received() => return Ok(()),
+            }
+            tokio::select! {
+                written = write_output(&mut self.client, &mut self.output) => if written.is_err() { return Ok(()) },
+                () = ends.received() => return Ok(()),
+            }
+            if self.has_left() {
+                return Ok(());
             }
         }
     }
 
-    async fn send(&mut self, message: &str) -> Result<()> {
-        let line = format!("{message}\n");
-        let sent = async {
-            self.client.write_all(line.as_bytes()).await?;
-            self.client.flush().await
-        };
-        sent.await.map_err(|cause| Error::other("cannot write to the client").because(cause))
+    fn has_room(&self) -> bool {
+        let bytes: usize = self.waiting.iter().map(|call| call.line.len()).sum();
+        self.waiting.len() < MAX_WAITING && bytes < MAX_WAITING_BYTES
     }
 
-    async fn handle_client(&mut self, line: String) -> Result<()> {
-        if line.trim().is_empty() {
-            return Ok(());
-        }
-        let Some(message) = Envelope::read(&line) else { return self.send(&messages::parse_error()).await };
-        match (message.method.as_deref(), message.id.clone()) {
-            (Some(method), Some(id)) => {
-                let method = method.to_owned();
-                self.state.record_envelope(&message);
-                if let Err(error) = self.bring_up_to_date(&message).await {
-                    let text = format!("`{method}` was not sent: {error}");
-                    return self.send(&messages::error_response(&id, &text, "")).await;
-                }
-                self.state.record_request(&method, &message);
-                let generation = self.current.as_ref().map_or(0, |server| server.generation);
-                let lasting = (method == LASTING).then(|| line.clone());
-                self.calls.insert(id_key(&id), PendingCall { id, method, generation, lasting });
-                self.pass_on(generation, line).await;
-            }
-            (Some(method), None) => {
-                self.state.is_initialized |= method == "notifications/initialized";
-                // A call is cancelled where it runs.
-                let cancelled = (method == "notifications/cancelled").then(|| message.param("requestId")).flatten();
-                let call = cancelled.and_then(|id| self.calls.get(&id_key(&id)));
-                let current = self.current.as_ref().map_or(0, |server| server.generation);
-                let generation = call.map_or(current, |call| call.generation);
-                self.pass_on(generation, line).await;
-            }
-            (None, Some(id)) => {
-                if let Some((generation, own)) = id.as_str().and_then(|id| self.asked.remove(id)) {
-                    self.pass_on(generation, messages::with_id(&line, own)).await;
-                }
-            }
-            (None, None) => self.send(&messages::parse_error()).await?,
+    /// Whether the client is gone, and nothing is left to answer.
+    fn has_left(&self) -> bool {
+        // That the first server cannot be started is said in any case.
+        let is_up = || self.round > 1 || self.next.is_none();
+        let is_done =
+            || is_up() && self.waiting.is_empty() && self.calls.pending.values().all(|call| call.lasting.is_some());
+        self.leaves_at.is_some_and(|at| is_done() || at <= Instant::now())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let of_replaced = self.replaced.iter().map(|replaced| replaced.until);
+        let of_calls = self.calls.pending.values().filter_map(|call| call.until);
+        let of_next = self.next.iter().filter_map(NextServer::until);
+        of_replaced.chain(of_calls).chain(of_next).chain(self.leaves_at).chain(self.reports_at).min()
+    }
+
+    async fn handle_deadline(&mut self) -> Result<()> {
+        let now = Instant::now();
+        self.end_late_servers(now).await?;
+        if self.reports_at.is_some_and(|at| at <= now) {
+            self.report_waiting(now);
         }
         Ok(())
+    }
+
+    /// Has callers that wait hear why, as long as there are any.
+    pub fn report_waiting(&mut self, now: Instant) {
+        let why = self.next.as_ref().map_or("waiting for the server", NextServer::describe);
+        let reports: Vec<Bytes> =
+            self.waiting.iter_mut().filter_map(|call| Some(call.progress.as_mut()?.report(why))).collect();
+        self.reports_at = (!reports.is_empty()).then_some(now + REPORT_INTERVAL);
+        reports.iter().for_each(|report| self.send(report));
+    }
+
+    /// Writes a message to the client, with what else is to be written.
+    pub fn send(&mut self, message: &Bytes) {
+        self.output.extend_from_slice(message);
+        self.output.extend_from_slice(b"\n");
+    }
+
+    async fn handle_client(&mut self, line: InputLine) {
+        let was_checked = std::mem::take(&mut self.is_checked);
+        let is_next_read = memchr::memchr(b'\n', self.lines.read_buffer()).is_some();
+        let line = match line {
+            InputLine::Whole(line) => without_frills(line),
+            InputLine::TooLong => return self.send(&messages::too_long(MAX_LINE)),
+        };
+        if line.is_empty() {
+            return;
+        }
+        let Some(message) = Envelope::read(&line) else { return self.send(&messages::refusal(&line)) };
+        let is_request = message.method.is_some() && message.id.is_some();
+        match (&message.method, message.id) {
+            (Some(_), Some(_)) => self.handle_request(&line, &message, was_checked).await,
+            (Some(method), None) => self.handle_notification(method, &line, &message),
+            (None, _) => {
+                if let Some((generation, response)) = self.calls.take_response(&line, &message) {
+                    self.write_to(generation, response);
+                }
+            }
+        }
+        self.is_checked = (was_checked || is_request) && is_next_read;
+    }
+
+    /// `is_checked`: the files were looked at after it had been read.
+    async fn handle_request(&mut self, line: &Bytes, message: &Envelope<'_>, is_checked: bool) {
+        if message.method.as_deref() == Some("initialize") {
+            self.state = SessionState::default();
+        }
+        self.state.record_envelope(message);
+        if self.next.is_some() || !self.waiting.is_empty() {
+            return self.wait_for_next(line, message);
+        }
+        let change = if is_checked && self.current.is_some() { None } else { self.sources.find_change().await };
+        if self.current.is_some() && change.is_none() {
+            return self.forward(line, message, CallProgress::of_request(message));
+        }
+        self.wait_for_next(line, message);
+        self.begin_replacement(change);
+        self.report_waiting(Instant::now());
+    }
+
+    fn wait_for_next(&mut self, line: &Bytes, message: &Envelope<'_>) {
+        let round = self.round + u64::from(self.next.is_some());
+        let key = message.id_key().unwrap_or_default();
+        let mut progress = CallProgress::of_request(message);
+        if let (Some(progress), Some(next)) = (&mut progress, &self.next) {
+            let report = progress.report(next.describe());
+            self.send(&report);
+            self.reports_at.get_or_insert(Instant::now() + REPORT_INTERVAL);
+        }
+        self.waiting.push_back(WaitingCall { line: line.clone(), key, round, progress });
+    }
+
+    /// Sends a request to the present server.
+    pub fn forward(&mut self, line: &Bytes, message: &Envelope<'_>, progress: Option<CallProgress>) {
+        let (Some(method), Some(id), Some(server)) = (&message.method, message.id, &self.current) else { return };
+        self.state.record_request(method, message);
+        let call = PendingCall {
+            id: id.to_owned(),
+            method: method.clone().into_owned(),
+            generation: server.generation,
+            lasting: (method == LASTING).then(|| line.clone()),
+            progress,
+            until: (method == "initialize").then(|| Instant::now() + self.start_timeout),
+        };
+        server.write(line.clone());
+        self.calls.pending.insert(messages::id_key(id), call);
+    }
+
+    fn handle_notification(&mut self, method: &str, line: &Bytes, message: &Envelope<'_>) {
+        self.state.is_initialized |= method == "notifications/initialized";
+        let current = self.current.as_ref().map_or(0, |server| server.generation);
+        match method {
+            "notifications/cancelled" => {
+                let Some(key) = message.params().request_id.map(messages::id_key) else { return };
+                self.waiting.retain(|call| call.key != key);
+                // It is not answered any more, whatever its server does.
+                if let Some(call) = self.calls.pending.remove(&key) {
+                    self.write_to(call.generation, line.clone());
+                    self.end_idle_servers();
+                }
+            }
+            "notifications/progress" => {
+                if let Some((generation, line)) = self.calls.translate_progress(line, message) {
+                    self.write_to(generation, line);
+                }
+            }
+            _ => self.write_to(current, line.clone()),
+        }
     }
 
     /// One that has ended reports that itself.
-    async fn pass_on(&self, generation: u64, line: String) {
-        let replaced = self.replaced.as_ref().map(|it| &it.server);
-        let mut servers = self.current.iter().chain(replaced);
+    fn write_to(&self, generation: u64, line: Bytes) {
+        let replaced = self.replaced.iter().map(|it| &it.server);
+        let next = self.next.iter().filter_map(NextServer::server);
+        let mut servers = self.current.iter().chain(replaced).chain(next);
         if let Some(server) = servers.find(|server| server.generation == generation) {
-            let _ = server.lines.send(line).await;
+            server.write(line);
         }
     }
 
-    async fn handle_event(&mut self, generation: u64, event: ServerEvent) -> Result<()> {
-        match event {
-            ServerEvent::Line(line) => self.handle_line(generation, line).await,
-            ServerEvent::Ended => self.handle_end(generation).await,
-        }
+    async fn stop_servers(&mut self) {
+        let next = self.next.take().and_then(NextServer::into_server);
+        let replaced = std::mem::take(&mut self.replaced).into_iter().map(|it| it.server);
+        join_all(self.current.take().into_iter().chain(replaced).chain(next).map(WrappedServer::stop)).await;
     }
+}
 
-    async fn handle_line(&mut self, generation: u64, line: String) -> Result<()> {
-        let Some(message) = Envelope::read(&line) else {
-            if !line.trim().is_empty() {
-                let shown = tether_base::display_text::escape_line(&line);
-                let _ = tokio::io::stderr()
-                    .write_all(
-                        format!("tether: the server has printed to stdout what is no message: {shown}\n").as_bytes(),
-                    )
-                    .await;
-            }
-            return Ok(());
-        };
-        match (message.method.is_some(), message.id.clone()) {
-            (false, Some(id)) => {
-                // Of a call that the next server has taken over.
-                let key = id_key(&id);
-                if self.calls.get(&key).is_none_or(|call| call.generation != generation) {
-                    return Ok(());
-                }
-                let Some(call) = self.calls.remove(&key) else { return Ok(()) };
-                let changed = self.read_answer(&call.method, &message, &line);
-                self.send(changed.as_deref().unwrap_or(&line)).await?;
-                self.end_idle_replaced().await;
-                Ok(())
-            }
-            (true, Some(own)) => {
-                let id = self.next_id();
-                self.asked.insert(id.clone(), (generation, own));
-                self.send(&messages::with_id(&line, id.into())).await
-            }
-            _ => self.send(&line).await,
-        }
-    }
+/// Without a byte order mark, and what is blank around it.
+fn without_frills(line: Bytes) -> Bytes {
+    let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii();
+    line.slice_ref(text)
+}
 
-    /// An answer as the client gets it; `None`: as it is.
-    fn read_answer(&mut self, method: &str, message: &Envelope<'_>, line: &str) -> Option<String> {
-        if ["initialize", "server/discover"].contains(&method) && message.result.is_some() {
-            return Some(self.state.take_initialize_result(line));
-        }
-        if LISTS.iter().any(|(list, ..)| *list == method)
-            && let Some(result) = message.result.and_then(|result| serde_json::from_str(result.get()).ok())
-        {
-            self.state.record_list(method, &result);
-        }
-        let note = self.note.take_if(|_| message.result.is_some())?;
-        Some(messages::with_note(line, &note))
+async fn write_output(client: &mut (impl AsyncWrite + Unpin), output: &mut BytesMut) -> std::io::Result<()> {
+    if output.is_empty() {
+        return Ok(());
     }
-
-    /// Answers the calls of a server that has ended.
-    async fn handle_end(&mut self, generation: u64) -> Result<()> {
-        let is_current = self.current.as_ref().is_some_and(|server| server.generation == generation);
-        let is_replaced = self.replaced.as_ref().is_some_and(|it| it.server.generation == generation);
-        let server = if is_current {
-            self.current.take()
-        } else if is_replaced {
-            self.replaced.take().map(|it| it.server)
-        } else {
-            None
-        };
-        let Some(server) = server else { return Ok(()) };
-        let (how, last) = (server.describe_end().await, server.last_lines());
-        self.fail_calls(generation, &how, &last).await?;
-        server.stop().await;
-        Ok(())
-    }
-
-    async fn fail_calls(&mut self, generation: u64, how: &str, last: &str) -> Result<()> {
-        self.asked.retain(|_, (of, _)| *of != generation);
-        let (failed, left) =
-            std::mem::take(&mut self.calls).into_iter().partition(|(_, it)| it.generation == generation);
-        self.calls = left;
-        let failed: BTreeMap<String, PendingCall> = failed;
-        for PendingCall { id, method, .. } in failed.into_values() {
-            let text = format!("{how} during `{method}`, which was not repeated; the next request starts it again");
-            self.send(&messages::error_response(&id, &text, last)).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends the server that was replaced, if it has no calls left.
-    async fn end_idle_replaced(&mut self) {
-        let calls = &self.calls;
-        let is_idle = |it: &mut ReplacedServer| calls.values().all(|call| call.generation != it.server.generation);
-        if let Some(ReplacedServer { server, .. }) = self.replaced.take_if(is_idle) {
-            // Not waited for: nothing depends on it.
-            tokio::spawn(server.stop());
-        }
-    }
-
-    /// Ends the server that was replaced, whatever it does.
-    async fn end_replaced(&mut self) -> Result<()> {
-        let Some(ReplacedServer { server, .. }) = self.replaced.take() else { return Ok(()) };
-        let how = format!("the old server was ended {} s after it was replaced", DRAIN_TIMEOUT.as_secs());
-        self.fail_calls(server.generation, &how, "").await?;
-        server.stop().await;
-        Ok(())
-    }
-
-    fn next_id(&mut self) -> String {
-        self.last_id += 1;
-        format!("{OWN_ID}{}", self.last_id)
-    }
-
-    fn start_server(&mut self) -> Result<WrappedServer> {
-        self.last_generation += 1;
-        WrappedServer::start(self.last_generation, &self.command, &self.workspace, &self.events)
-    }
-
-    /// Has a server of the newest sources take over. One that does not come up leaves the old one. Errors: there is no server.
-    async fn bring_up_to_date(&mut self, message: &Envelope<'_>) -> Result<()> {
-        let change = self.sources.find_change().await;
-        if self.current.is_some() && change.is_none() {
-            return Ok(());
-        }
-        self.report_restart(message, change.as_deref()).await?;
-        match self.start_next().await {
-            Ok(server) => {
-                self.take_over(server).await?;
-                self.report_changed_lists().await
-            }
-            Err(error) if self.current.is_some() => {
-                self.sources.mark_tried().await;
-                self.report_failure(&error).await
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The next server, built and told what the client has told. Errors: it does not come up.
-    async fn start_next(&mut self) -> Result<WrappedServer> {
-        // What changes from here on is newer than it.
-        let before = self.sources.take_current().await?;
-        self.sources.build().await?;
-        let server = self.start_server()?;
-        let told = self.tell(&server).await;
-        if let Err(cause) = told {
-            let last = server.last_lines();
-            server.stop().await;
-            let error = Error::other("the new server does not come up").because(cause);
-            return Err(if last.is_empty() { error } else { error.hint(format!("its last lines:\n{last}")) });
-        }
-        self.sources.set_current(before).await;
-        Ok(server)
-    }
-
-    /// Tells a new server what the client has told the one before.
-    async fn tell(&mut self, server: &WrappedServer) -> Result<()> {
-        let until = Instant::now() + HANDSHAKE_TIMEOUT;
-        let Some(params) = self.state.initialize.clone() else {
-            // Without a handshake any answer says that it is there.
-            if let Some(envelope) = &self.state.envelope {
-                let params = json!({"_meta": envelope}).to_string();
-                self.exchange(server, "server/discover", Some(&params), until).await?;
-            }
-            return Ok(());
-        };
-        self.ask(server, "initialize", Some(&params), until).await?;
-        if self.state.is_initialized {
-            let _ = server.lines.send(messages::notification("notifications/initialized", Value::Null)).await;
-        }
-        if let Some(level) = self.state.log_level.clone() {
-            self.ask(server, "logging/setLevel", Some(&level), until).await?;
-        }
-        for uri in self.state.subscriptions.clone() {
-            let params = json!({"uri": uri}).to_string();
-            self.ask(server, "resources/subscribe", Some(&params), until).await?;
-        }
-        Ok(())
-    }
-
-    /// As [`Proxy::exchange`], for the result. Errors: also that it refuses.
-    async fn ask(
-        &mut self,
-        server: &WrappedServer,
-        method: &'static str,
-        params: Option<&str>,
-        until: Instant,
-    ) -> Result<Value> {
-        let mut answer = self.exchange(server, method, params, until).await?;
-        match answer.get_mut("result").map(Value::take) {
-            Some(result) => Ok(result),
-            None => Err(Error::other(format!("it has refused `{method}`: {}", answer["error"]["message"]))),
-        }
-    }
-
-    /// Asks a server on our own behalf, and passes everything else on meanwhile. Errors: it has ended, or does not answer.
-    async fn exchange(
-        &mut self,
-        server: &WrappedServer,
-        method: &'static str,
-        params: Option<&str>,
-        until: Instant,
-    ) -> Result<Value> {
-        let id = self.next_id();
-        let _ = server.lines.send(messages::request(&id, method, params)).await;
-        let late = || Error::other(format!("it has not answered `{method}` in time"));
-        loop {
-            let Some((generation, event)) = timeout_at(until, self.received.recv()).await.map_err(|_| late())? else {
-                return Err(late());
-            };
-            if generation != server.generation {
-                self.handle_event(generation, event).await?;
-                continue;
-            }
-            let line = match event {
-                ServerEvent::Ended => return Err(Error::other(server.describe_end().await)),
-                ServerEvent::Line(line) => line,
-            };
-            let is_answer = Envelope::read(&line).is_some_and(|message| {
-                message.method.is_none() && message.id.as_ref().and_then(Value::as_str) == Some(&id)
-            });
-            if !is_answer {
-                self.handle_line(generation, line).await?;
-                continue;
-            }
-            return Ok(serde_json::from_str(&line).unwrap_or_default());
-        }
-    }
-
-    async fn take_over(&mut self, server: WrappedServer) -> Result<()> {
-        // One that is still being replaced has had its time.
-        self.end_replaced().await?;
-        let until = Instant::now() + DRAIN_TIMEOUT;
-        let next = server.generation;
-        for call in self.calls.values_mut() {
-            if let Some(line) = &call.lasting {
-                call.generation = next;
-                let _ = server.lines.send(line.clone()).await;
-            }
-        }
-        self.replaced = self.current.replace(server).map(|server| ReplacedServer { server, until });
-        self.end_idle_replaced().await;
-        Ok(())
-    }
-
-    /// Tells the client of lists that it has read and that have changed.
-    async fn report_changed_lists(&mut self) -> Result<()> {
-        for (method, _, changed) in LISTS {
-            let Some(params) = self.state.list_params(method) else { continue };
-            let Some(server) = self.current.take() else { return Ok(()) };
-            let asked = self.ask(&server, method, params.as_deref(), Instant::now() + HANDSHAKE_TIMEOUT).await;
-            self.current = Some(server);
-            if asked.is_ok_and(|list| self.state.record_list(method, &list)) {
-                self.send(&messages::notification(changed, Value::Null)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Says that a call waits for a restart, where its caller wants to know of its progress.
-    async fn report_restart(&mut self, message: &Envelope<'_>, change: Option<&str>) -> Result<()> {
-        let token = message.param("_meta").and_then(|mut meta| meta.get_mut("progressToken").map(Value::take));
-        let Some(token) = token else { return Ok(()) };
-        let why = change.unwrap_or("the server has ended");
-        let params = json!({"progressToken": token, "progress": 0, "message": format!("restarting the server: {why}")});
-        self.send(&messages::notification("notifications/progress", params)).await
-    }
-
-    /// Says why the old server goes on.
-    async fn report_failure(&mut self, error: &Error) -> Result<()> {
-        let note = format!("this is the server of before: {error}");
-        if self.state.capabilities.get("logging").is_some() {
-            let params = json!({"level": "error", "logger": "tether", "data": note});
-            self.send(&messages::notification("notifications/message", params)).await?;
-        }
-        self.note = Some(note);
-        Ok(())
-    }
+    client.write_all_buf(output).await?;
+    client.flush().await
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::messages::Envelope;
 
@@ -16,6 +17,8 @@ pub(super) const LISTS: [(&str, &str, &str); 3] = [
 
 /// How the fields of `_meta` begin in which a client without a handshake says who it is, and which protocol it speaks.
 const ENVELOPE: &str = "io.modelcontextprotocol/";
+/// More subscriptions are not replayed.
+const MAX_SUBSCRIPTIONS: usize = 10_000;
 
 /// A list that the client has read.
 #[derive(Default)]
@@ -29,7 +32,9 @@ struct ReadList {
 /// The conversation so far, as far as a new server must know it.
 #[derive(Default)]
 pub(super) struct SessionState {
-    /// The parameters of `initialize`.
+    /// The parameters of an `initialize` that is not answered yet.
+    offered: Option<String>,
+    /// The parameters of `initialize`, once it was answered.
     pub initialize: Option<String>,
     pub is_initialized: bool,
     /// Of a client without a handshake: what each of its requests says of it.
@@ -46,24 +51,33 @@ pub(super) struct SessionState {
 impl SessionState {
     /// Remembers what a client without a handshake says of itself.
     pub fn record_envelope(&mut self, message: &Envelope<'_>) {
-        let Some(mut meta) = message.param("_meta") else { return };
-        let Some(fields) = meta.as_object_mut() else { return };
+        let Some(params) = message.params else { return };
+        // Most have none: their parameters are not read.
+        if memchr::memmem::find(params.get().as_bytes(), ENVELOPE.as_bytes()).is_none() {
+            return;
+        }
+        let meta = message.params().meta.and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok());
+        let Some(mut fields) = meta else { return };
         fields.retain(|name, _| name.starts_with(ENVELOPE));
         if !fields.is_empty() {
-            self.envelope = Some(meta);
+            self.envelope = Some(fields.into());
         }
     }
 
     /// Remembers what a request asks for.
     pub fn record_request(&mut self, method: &str, message: &Envelope<'_>) {
         let params = || message.params.map(|params| params.get().to_owned());
-        let uri = || message.param("uri").and_then(|uri| uri.as_str().map(str::to_owned));
         match method {
-            "initialize" => self.initialize = Some(params().unwrap_or_else(|| "{}".to_owned())),
+            "initialize" => self.offered = Some(params().unwrap_or_else(|| "{}".to_owned())),
             "logging/setLevel" => self.log_level = params(),
-            "resources/subscribe" => self.subscriptions.extend(uri()),
+            "resources/subscribe" => {
+                if self.subscriptions.len() < MAX_SUBSCRIPTIONS {
+                    self.subscriptions.extend(message.params().uri);
+                }
+            }
             "resources/unsubscribe" => {
-                self.subscriptions.retain(|known| Some(known) != uri().as_ref());
+                let unsubscribed = message.params().uri;
+                self.subscriptions.retain(|uri| unsubscribed.as_ref() != Some(uri));
             }
             _ => {
                 if let Some((list, ..)) = LISTS.iter().find(|(known, ..)| *known == method) {
@@ -73,10 +87,14 @@ impl SessionState {
         }
     }
 
-    /// The result of `initialize`, or of `server/discover`, as the client gets it: with word of changed lists, which a restart may lead to.
-    pub fn take_initialize_result(&mut self, line: &str) -> String {
-        let mut message: Value = serde_json::from_str(line).unwrap_or_default();
-        if let Some(capabilities) = message.pointer_mut("/result/capabilities").and_then(Value::as_object_mut) {
+    /// The result of `initialize`, or of `server/discover`, as the client gets it: with word of changed lists, which a restart may
+    /// lead to.
+    pub fn take_initialize_result(&mut self, method: &str, result: &RawValue) -> String {
+        if method == "initialize" {
+            self.initialize = self.offered.take();
+        }
+        let mut result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut) {
             for (_, capability, _) in LISTS {
                 if let Some(fields) = capabilities.get_mut(capability).and_then(Value::as_object_mut) {
                     fields.insert("listChanged".to_owned(), json!(true));
@@ -84,13 +102,15 @@ impl SessionState {
             }
             self.capabilities = Value::Object(capabilities.clone());
         }
-        message.to_string()
+        result.to_string()
     }
 
     /// Remembers a list that the client reads. `false`: it is as it was.
-    pub fn record_list(&mut self, method: &str, result: &Value) -> bool {
+    pub fn record_list(&mut self, method: &str, result: &RawValue) -> bool {
         let Some((method, ..)) = LISTS.iter().find(|(known, ..)| *known == method) else { return false };
+        let Ok(result) = serde_json::from_str::<Value>(result.get()) else { return false };
         let mut hasher = DefaultHasher::new();
+        // With its fields in order.
         result.to_string().hash(&mut hasher);
         let digest = Some(hasher.finish());
         std::mem::replace(&mut self.lists.entry(method).or_default().digest, digest) != digest
@@ -106,6 +126,10 @@ impl SessionState {
 mod tests {
     use super::*;
 
+    fn raw(value: Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(&value).unwrap()
+    }
+
     #[test]
     fn what_a_new_server_must_know_is_remembered() {
         let mut state = SessionState::default();
@@ -116,19 +140,27 @@ mod tests {
             r#"{"id":4,"method":"resources/subscribe","params":{"uri":"a:c"}}"#,
             r#"{"id":5,"method":"resources/unsubscribe","params":{"uri":"a:b"}}"#,
         ] {
-            let message = Envelope::read(line).unwrap();
+            let message = Envelope::read(line.as_bytes()).unwrap();
             let method = message.method.clone().unwrap();
+            state.record_envelope(&message);
             state.record_request(&method, &message);
         }
-        assert_eq!(state.initialize.as_deref(), Some(r#"{"protocolVersion":"x"}"#));
         assert_eq!(state.log_level.as_deref(), Some(r#"{"level":"debug"}"#));
         assert_eq!(state.subscriptions.iter().collect::<Vec<_>>(), ["a:c"]);
-        let answer = state.take_initialize_result(r#"{"id":1,"result":{"capabilities":{"tools":{},"logging":{}}}}"#);
+        assert_eq!(state.initialize, None, "it is not answered yet");
+        let answer =
+            state.take_initialize_result("initialize", &raw(json!({"capabilities": {"tools": {}, "logging": {}}})));
+        assert_eq!(state.initialize.as_deref(), Some(r#"{"protocolVersion":"x"}"#));
         assert!(answer.contains(r#""tools":{"listChanged":true}"#) && state.capabilities.get("logging").is_some());
-        assert!(state.record_list("tools/list", &json!({"tools": [1]})));
-        assert!(!state.record_list("tools/list", &json!({"tools": [1]})));
-        assert!(state.record_list("tools/list", &json!({"tools": [2]})));
-        assert!(!state.record_list("tools/call", &json!(1)));
+        assert!(state.record_list("tools/list", &raw(json!({"tools": [1]}))));
+        assert!(!state.record_list("tools/list", &raw(json!({"tools": [1]}))));
+        assert!(state.record_list("tools/list", &raw(json!({"tools": [2]}))));
+        assert!(!state.record_list("tools/call", &raw(json!(1))));
         assert_eq!((state.list_params("tools/list"), state.list_params("prompts/list")), (Some(None), None));
+        assert_eq!(state.envelope, None);
+        let line =
+            br#"{"id":6,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"y","z":1}}}"#;
+        state.record_envelope(&Envelope::read(line).unwrap());
+        assert_eq!(state.envelope, Some(json!({"io.modelcontextprotocol/protocolVersion": "y"})));
     }
 }

@@ -3,43 +3,63 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
+use tether_base::display_text::escape_line;
 use tether_base::error::Result;
 use tether_base::sync::lock;
 use tether_process::{Process, spawn_piped, stop_tree};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
-use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::codec::FramedRead;
+
+use crate::frontends::stdio_lines::{InputLine, LineDecoder};
 
 /// A longer line is none: a tool's result may have pictures.
-const MAX_LINE: usize = 64 << 20;
+pub(super) const MAX_LINE: usize = 64 << 20;
 /// How many lines of stderr are kept, and how much of each, in characters.
 const KEPT_LINES: usize = 20;
 const MAX_KEPT_CHARS: usize = 400;
-/// How many messages wait for a server that does not read.
-const QUEUE: usize = 64;
+/// A longer line of stderr is dropped.
+const MAX_STDERR_LINE: usize = 1 << 20;
+/// With more than this waiting, in bytes, nothing more is read of the client.
+const MAX_QUEUED: usize = 1 << 20;
+/// How many lines are written at once.
+const MAX_BATCH: usize = 256;
 /// How long a server may take to end once its stdin is closed, and then after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long the end of its stderr is waited for once it has ended: a process of its own may hold it.
+const STDERR_GRACE: Duration = Duration::from_millis(200);
 
 /// What comes from a server.
 pub(super) enum ServerEvent {
-    Line(String),
-    /// Its stdout has ended: with the process, or before it.
-    Ended,
+    Line(Bytes),
+    /// Its stdout has ended, with the process or before it: how.
+    Ended(String),
 }
 
 /// The events of all servers, by their generation.
 pub(super) type ServerEvents = mpsc::Sender<(u64, ServerEvent)>;
 
+/// The lines that wait for a server's stdin. There is no bound: who answers a server must not wait for it. See [`Self::is_full`].
+#[derive(Clone)]
+struct InputQueue {
+    lines: mpsc::UnboundedSender<Bytes>,
+    bytes: Arc<AtomicUsize>,
+    drained: Arc<Notify>,
+}
+
 pub(super) struct WrappedServer {
     pub generation: u64,
     process: Process,
-    /// Its stdin.
-    pub lines: mpsc::Sender<String>,
+    input: InputQueue,
     stderr: Arc<Mutex<VecDeque<String>>>,
 }
 
@@ -48,22 +68,32 @@ impl WrappedServer {
     pub fn start(generation: u64, argv: &[OsString], cwd: &Path, events: &ServerEvents) -> Result<WrappedServer> {
         let env = std::env::vars_os().collect();
         let started = spawn_piped(argv, cwd, &env, true)?;
-        let (lines, queued) = mpsc::channel(QUEUE);
+        let (lines, queued) = mpsc::unbounded_channel();
+        let input = InputQueue { lines, bytes: Arc::default(), drained: Arc::default() };
         let stderr = Arc::default();
         if let Some(stdin) = started.stdin {
-            tokio::spawn(write_lines(stdin, queued));
+            tokio::spawn(write_lines(stdin, queued, Arc::clone(&input.bytes), Arc::clone(&input.drained)));
         }
-        tokio::spawn(read_lines(generation, started.stdout, events.clone()));
-        tokio::spawn(keep_lines(started.stderr, Arc::clone(&stderr)));
-        Ok(WrappedServer { generation, process: started.process, lines, stderr })
+        let keeping = tokio::spawn(keep_lines(started.stderr, Arc::clone(&stderr)));
+        let process = started.process.clone();
+        tokio::spawn(read_lines(generation, started.stdout, events.clone(), process, keeping));
+        Ok(WrappedServer { generation, process: started.process, input, stderr })
     }
 
-    /// How it has ended, and what it has printed last.
-    pub async fn describe_end(&self) -> String {
-        match tokio::time::timeout(GRACE, self.process.wait_for_exit()).await {
-            Ok(exit) => format!("the server {exit}"),
-            Err(_) => "the server has closed its stdout".to_owned(),
-        }
+    /// Queues a line for its stdin. One that has ended reports that itself.
+    pub fn write(&self, line: Bytes) {
+        self.input.bytes.fetch_add(line.len() + 1, Ordering::Relaxed);
+        let _ = self.input.lines.send(line);
+    }
+
+    /// Whether so much waits for it that no more should come.
+    pub fn is_full(&self) -> bool {
+        self.input.bytes.load(Ordering::Relaxed) > MAX_QUEUED
+    }
+
+    /// Notified when it has read something.
+    pub fn drained(&self) -> Arc<Notify> {
+        Arc::clone(&self.input.drained)
     }
 
     /// The last lines of its stderr.
@@ -73,47 +103,75 @@ impl WrappedServer {
 
     /// Closes its stdin, and ends it with all its processes.
     pub async fn stop(self) {
-        let WrappedServer { process, lines, .. } = self;
-        drop(lines);
-        if tokio::time::timeout(GRACE, process.wait_for_exit()).await.is_err() {
-            let _ = stop_tree(&process, async { false }, GRACE).await;
-        } else {
-            process.signal_group(rustix::process::Signal::KILL);
-        }
+        let WrappedServer { process, input, .. } = self;
+        let close = async move {
+            drop(input);
+            true
+        };
+        let _ = stop_tree(&process, close, GRACE).await;
     }
 }
 
-async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
-    while let Some(mut line) = lines.recv().await {
-        line.push('\n');
+async fn write_lines(
+    mut stdin: ChildStdin,
+    mut lines: mpsc::UnboundedReceiver<Bytes>,
+    queued: Arc<AtomicUsize>,
+    drained: Arc<Notify>,
+) {
+    let (mut batch, mut text) = (Vec::new(), Vec::new());
+    while lines.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        for line in batch.drain(..) {
+            text.extend_from_slice(&line);
+            text.push(b'\n');
+        }
         // A server that has ended is reported by its stdout.
-        if stdin.write_all(line.as_bytes()).await.is_err() {
+        let is_open = stdin.write_all(&text).await.is_ok();
+        queued.fetch_sub(text.len(), Ordering::Relaxed);
+        text.clear();
+        text.shrink_to(MAX_QUEUED);
+        drained.notify_one();
+        if !is_open {
+            // What comes is dropped: it holds nobody up.
+            queued.store(0, Ordering::Relaxed);
             return;
         }
     }
 }
 
-async fn read_lines(generation: u64, stdout: ChildStdout, events: ServerEvents) {
-    let mut lines = FramedRead::new(stdout, LinesCodec::new_with_max_length(MAX_LINE));
-    while let Some(line) = lines.next().await {
-        let Ok(line) = line else { continue };
+async fn read_lines(
+    generation: u64,
+    stdout: ChildStdout,
+    events: ServerEvents,
+    process: Process,
+    keeping: JoinHandle<()>,
+) {
+    let mut lines = FramedRead::new(stdout, LineDecoder::new(MAX_LINE));
+    while let Some(Ok(line)) = lines.next().await {
+        let InputLine::Whole(line) = line else { continue };
         if events.send((generation, ServerEvent::Line(line))).await.is_err() {
             return;
         }
     }
-    let _ = events.send((generation, ServerEvent::Ended)).await;
+    let how = match timeout(GRACE, process.wait_for_exit()).await {
+        Ok(exit) => format!("the server {exit}"),
+        Err(_) => "the server has closed its stdout".to_owned(),
+    };
+    // Its last lines say why.
+    let _ = timeout(STDERR_GRACE, keeping).await;
+    let _ = events.send((generation, ServerEvent::Ended(how))).await;
 }
 
 /// Passes stderr on: clients show it.
 async fn keep_lines(stderr: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
-    let mut lines = FramedRead::new(stderr, LinesCodec::new_with_max_length(MAX_LINE));
-    while let Some(line) = lines.next().await {
-        let Ok(line) = line else { continue };
-        let _ = tokio::io::stderr().write_all(format!("{line}\n").as_bytes()).await;
+    let mut lines = FramedRead::new(stderr, LineDecoder::new(MAX_STDERR_LINE));
+    while let Some(Ok(line)) = lines.next().await {
+        let InputLine::Whole(line) = line else { continue };
+        let _ = tokio::io::stderr().write_all(&[&line[..], b"\n"].concat()).await;
         let mut kept = lock(&kept);
         if kept.len() == KEPT_LINES {
             kept.pop_front();
         }
-        kept.push_back(line.chars().take(MAX_KEPT_CHARS).collect());
+        let shown: String = String::from_utf8_lossy(&line).chars().take(MAX_KEPT_CHARS).collect();
+        kept.push_back(escape_line(&shown));
     }
 }
