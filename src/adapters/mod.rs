@@ -65,7 +65,7 @@ pub use host::{AdapterHost, PRINTED_NOTHING, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::{find_attached_process, verify_target_listener};
 pub use process_reports::{ProcessReport, ProcessReporter, ProcessReports, UndebuggedChild};
-pub use rows::ADAPTERS;
+pub use rows::{ADAPTERS, waiting_command};
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};
 pub use tether_node::wait_for_late_workers;

@@ -126,7 +126,7 @@ impl DebugLaunchParams {
     }
 }
 
-/// Attach to a running program: by port, process id, page URL, window part or launch.json configuration.
+/// Attach to a running program: by port, process id, page URL, window part, server or launch.json configuration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugAttachParams {
@@ -144,6 +144,9 @@ pub struct DebugAttachParams {
     /// Part of the tethered window. The session follows it when the window is replaced.
     #[arg(long, value_enum)]
     pub window: Option<WindowPart>,
+    /// Name of an MCP server that `tether wrap --debug` runs.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<String>,
     /// Language of the program, if it is not clear: python, javascript, ruby, go, rust, c, …
     #[arg(long)]
     pub language: Option<String>,

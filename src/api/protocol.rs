@@ -41,6 +41,11 @@ pub const HOST_EXECUTE_COMMAND: &str = "host/executeCommand";
 /// own `launch` or `attach` says which.
 pub const DEBUGGER_JOIN: &str = "debugger/join";
 
+/// Sent by `tether wrap --debug`: how a command is started so that it waits for its debugger.
+pub const SERVER_PLAN: &str = "server/plan";
+/// Sent by `tether wrap --debug`: attaches the session of its server to a process that waits for that.
+pub const SERVER_ATTACH: &str = "server/attach";
+
 /// Every method of an editor that is not an operation.
 pub const EDITOR_METHODS: &[&str] = &[
     DEBUGGER_START,
@@ -68,6 +73,9 @@ pub struct InitializeParams {
     /// Of a window bridge: the launch id in the environment of its window, by which the window is recognised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_id: Option<String>,
+    /// Of `tether wrap --debug`: the name of its server, whose session ends with the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wraps: Option<String>,
     /// The environment of the front end, as far as it is UTF-8: what it launches runs with it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -129,6 +137,38 @@ pub struct InitializeResult {
     /// the window stays. Connect again.
     #[serde(default)]
     pub draining: bool,
+}
+
+/// The parameters of [`SERVER_PLAN`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerPlanParams {
+    pub command: Vec<String>,
+}
+
+/// The result of [`SERVER_PLAN`]: the command, which prints `Debugger listening on …` with its port to stderr, and its language.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerPlan {
+    pub argv: Vec<String>,
+    pub language: String,
+}
+
+/// The parameters of [`SERVER_ATTACH`]; `why`: what has started the server again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerAttachParams {
+    pub name: String,
+    pub port: u16,
+    pub language: String,
+    pub why: String,
+}
+
+/// The result of [`SERVER_ATTACH`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerAttached {
+    pub session_id: String,
 }
 
 /// The parameters of `$/progress`: the progress of a long call.

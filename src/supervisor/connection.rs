@@ -26,6 +26,7 @@ use super::dispatch::dispatch;
 use super::editors::methods::{call_editor_method, is_editor_method};
 use super::notifications::{notify_console, notify_sessions, notify_timeline, notify_window};
 use super::operation_call::OperationCall;
+use super::wrapped_servers::{call_server_method, is_server_method, release_server};
 use crate::api::protocol::{ClientRole, INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
 
 /// How long a front end may take to send `initialize`: it keeps the supervisor running until then.
@@ -55,7 +56,7 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         drop(peer);
         return driver.abort();
     };
-    let name = client.name.clone();
+    let (name, server) = (client.name.clone(), client.wraps.take());
     let environment = tether_process::differing_variables(std::mem::take(&mut client.environment));
     let _refreshes = client.capabilities.refresh_on_save.then(|| CountGuard::new(&supervisor.save_refreshers));
     let _registered = supervisor.editors.connected.register(&client, &peer, pid);
@@ -71,6 +72,9 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         serve_requests(&peer, &mut incoming, handle, |method, _| info!("ignored notification {method}")).await;
     }
     drop(peer);
+    if let Some(server) = server {
+        release_server(&supervisor, &server).await;
+    }
     // Its requests have ended because it has.
     let reason = driver.await.unwrap_or_else(|error| error.to_string());
     info!(name, "front end disconnected: {reason}");
@@ -204,7 +208,9 @@ async fn handle_request(
         },
         method => {
             let params = read_single_params(params);
-            if is_editor_method(method) {
+            if is_server_method(method) {
+                call_server_method(&supervisor, method, params).await
+            } else if is_editor_method(method) {
                 call_editor_method(&supervisor, method, params).await
             } else {
                 let CallingClient { name: client, environment } = &*client;

@@ -16,6 +16,7 @@
 //! | `hosted_sessions` | the debug sessions that live in processes of their own |
 //! | `editors` | connected editors, what they are requested, and their debug conversations |
 //! | `window_follow` | sessions that follow the window over its launches |
+//! | `wrapped_servers` | debug sessions that follow servers of `tether wrap` over their restarts |
 //! | `timeline_records` | what this process records in the timeline |
 //! | `launch_memory` | what launches leave for the next call |
 //! | `busy_times` | a record of how long the runtime's threads are busy (`DEVTETHER_BUSY_RECORD`) |
@@ -42,3 +43,4 @@ mod replaced_program;
 mod save_refresh;
 mod timeline_records;
 mod window_follow;
+mod wrapped_servers;

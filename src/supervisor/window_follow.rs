@@ -181,7 +181,7 @@ impl WindowSessions {
 /// Blocks the automatic replacement of the window while a following session is stopped in it.
 pub fn hold_relaunch_while_stopped(window: &Window, sessions: WindowSessions) {
     window.block_replacement_while(move || {
-        let stopped = |it: &ListedSession| it.request().follows.is_some() && it.run_state() == RunState::Stopped;
+        let stopped = |it: &ListedSession| it.request().follows_window() && it.run_state() == RunState::Stopped;
         let holder = sessions.list().into_iter().find(stopped)?;
         Some(format!(
             "debug session {0} is stopped in it: continue it (`tether debug continue --session {0}`), or relaunch it \
@@ -221,7 +221,7 @@ async fn recover_and_follow(window: Window, sessions: WindowSessions, followers:
     // Those of editors whose process has ended with the earlier supervisor, or with its host.
     let is_gone = move |owner: &BreakpointOwner| !owner.host.as_ref().is_some_and(|host| hosts.contains(&**host));
     sessions.here.remove_editors(is_gone).await;
-    for session in sessions.list().iter().filter(|it| it.is_following()) {
+    for session in sessions.list().iter().filter(|it| it.is_following_window()) {
         // A session that could not be attached waits for the next launch; there may have been one meanwhile.
         followers.record_attached(session.id(), generation);
     }
@@ -253,7 +253,7 @@ async fn end_unnoticed_sessions(sessions: &WindowSessions) {
     let mut listed = sessions.here.watch();
     loop {
         listed.borrow_and_update();
-        let following = sessions.list().into_iter().filter(|it| it.is_following() && !it.is_ended());
+        let following = sessions.list().into_iter().filter(|it| it.is_following_window() && !it.is_ended());
         join_all(following.map(end_unnoticed)).await;
         if listed.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -20,4 +20,5 @@ mod skill;
 mod support;
 mod vscode_extension;
 mod windows;
+mod wrapped_debug;
 mod wrapped_servers;

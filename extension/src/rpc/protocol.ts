@@ -137,6 +137,8 @@ export interface InitializeParams {
   role?: ClientRole;
   /** The version of the front end's program: an older supervisor exits for a newer one. That of a window bridge is only logged. */
   version: string;
+  /** Of `tether wrap --debug`: the name of its server, whose session ends with the connection. */
+  wraps?: string;
 }
 
 /** The result of `INITIALIZE`: the supervisor. */

@@ -18,7 +18,7 @@ use super::remote_sessions::RemoteSessions;
 use super::session_request::{SessionRequest, locate_adapter};
 use super::start::random_suffix;
 use super::store::{HostRecord, HostedEntry, LeftoverSessions, SessionStore, StoredSession, session_number};
-use crate::adapters::{AdapterSearch, wait_for_late_workers};
+use crate::adapters::{AdapterSearch, wait_for_late_workers, waiting_command};
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
 use crate::debug::file_names::FileNames;
 use crate::timeline::Timeline;
@@ -221,6 +221,13 @@ impl SessionRegistry {
     /// Where adapters are searched for now: the user may have consented to more since the last search.
     pub(in crate::debug) fn adapter_search(&self) -> Result<AdapterSearch> {
         AdapterSearch::for_workspace(&self.0.workspace, (self.0.consented_programs)(&self.0.workspace))
+    }
+
+    /// A command of somebody else's as it is started to wait for its debugger, and the language by which that is found. Errors: it cannot
+    /// be debugged like this.
+    pub fn plan_waiting_command(&self, command: &[String]) -> Result<(Vec<String>, String)> {
+        let planned = waiting_command(command, &self.adapter_search()?)?;
+        Ok((planned.argv, planned.language.to_owned()))
     }
 
     /// Checks that the adapter of a request is known and installed, and returns its name. Nothing is started.

@@ -20,7 +20,7 @@ pub struct SessionRequest {
     pub launch_type: Option<String>,
     /// The language of the program.
     pub language: Option<String>,
-    /// What the session follows, in its caller's words: stored with it, and not interpreted here.
+    /// What the session follows, in its caller's words: a part of the window, or a server. Stored with it.
     #[serde(default, rename = "tie")]
     pub follows: Option<String>,
     /// Stop at exceptions that nothing catches, until the user chooses at which to stop.
@@ -31,7 +31,25 @@ pub struct SessionRequest {
     pub is_test_run: bool,
 }
 
+/// How what a session follows begins, where that is a server that `tether wrap` restarts; anything else is a part of the window.
+const SERVER: &str = "server:";
+
 impl SessionRequest {
+    /// It follows this server over its restarts.
+    pub fn following_server(self, name: &str) -> SessionRequest {
+        SessionRequest { follows: Some(format!("{SERVER}{name}")), ..self }
+    }
+
+    /// The name of the server that it follows.
+    pub fn followed_server(&self) -> Option<&str> {
+        self.follows.as_deref()?.strip_prefix(SERVER)
+    }
+
+    /// Whether it follows a part of the window.
+    pub fn follows_window(&self) -> bool {
+        self.follows.is_some() && self.followed_server().is_none()
+    }
+
     /// As it is stored: without the values of its environment.
     pub(super) fn without_environment(&self) -> SessionRequest {
         SessionRequest { debug_target: self.debug_target.clone().without_environment(), ..self.clone() }

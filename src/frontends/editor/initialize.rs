@@ -139,6 +139,7 @@ fn client_params(params: Value) -> Result<InitializeParams> {
         role: params.role.unwrap_or(ClientRole::Editor),
         capabilities: params.capabilities,
         launch_id: params.launch_id,
+        wraps: None,
         environment: tether_process::caller_environment(),
     })
 }

@@ -16,6 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::codec::FramedRead;
 
 use super::calls::{CallProgress, Calls, PendingCall};
+use super::debug_stops::DebugStops;
+use super::debugger::Debugger;
 use super::messages::{self, Envelope};
 use super::replacement::{NextServer, ReplacedServer};
 use super::session_state::SessionState;
@@ -43,6 +45,12 @@ pub struct WrapArgs {
     /// How long a server may take to answer `initialize`
     #[arg(long, default_value = "30s", value_name = "TIME", value_parser = humantime::parse_duration)]
     start_timeout: Duration,
+    /// Start the server under its debugger; it must be Node or Python
+    #[arg(long)]
+    debug: bool,
+    /// Name of the server for `tether debug attach --server` [default: that of its program]
+    #[arg(long, value_name = "NAME", requires = "debug")]
+    name: Option<String>,
     /// The server and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -56,8 +64,11 @@ pub async fn serve_wrap(workspace: PathBuf, args: WrapArgs) -> Result<()> {
     let mut ends = EndSignals::listen()?;
     let (events, received) = mpsc::channel(EVENTS);
     let (input, output) = rmcp::transport::stdio_pipes();
+    let debugger = args.debug.then(|| Debugger::new(args.name, &args.command, &workspace, &events));
     let mut proxy = Proxy {
         command: args.command,
+        debugger,
+        stops: DebugStops::default(),
         workspace,
         start_timeout: args.start_timeout,
         sources,
@@ -126,6 +137,8 @@ pub(super) struct WaitingCall {
 
 pub(super) struct Proxy {
     pub command: Vec<OsString>,
+    pub debugger: Option<Debugger>,
+    pub stops: DebugStops,
     pub workspace: PathBuf,
     pub start_timeout: Duration,
     pub sources: SourceWatch,
@@ -205,15 +218,22 @@ impl Proxy {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
+        let of_client = self.leaves_at.into_iter().chain(self.reports_at);
+        // What is stopped in the debugger has all the time.
+        if self.stops.current().is_some() {
+            return of_client.min();
+        }
         let of_replaced = self.replaced.iter().map(|replaced| replaced.until);
         let of_calls = self.calls.pending.values().filter_map(|call| call.until);
         let of_next = self.next.iter().filter_map(NextServer::until);
-        of_replaced.chain(of_calls).chain(of_next).chain(self.leaves_at).chain(self.reports_at).min()
+        of_replaced.chain(of_calls).chain(of_next).chain(of_client).min()
     }
 
     async fn handle_deadline(&mut self) -> Result<()> {
         let now = Instant::now();
-        self.end_late_servers(now).await?;
+        if self.stops.current().is_none() {
+            self.end_late_servers(now).await?;
+        }
         if self.reports_at.is_some_and(|at| at <= now) {
             self.report_waiting(now);
         }
@@ -223,8 +243,12 @@ impl Proxy {
     /// Has callers that wait hear why, as long as there are any.
     pub fn report_waiting(&mut self, now: Instant) {
         let why = self.next.as_ref().map_or("waiting for the server", NextServer::describe);
-        let reports: Vec<Bytes> =
-            self.waiting.iter_mut().filter_map(|call| Some(call.progress.as_mut()?.report(why))).collect();
+        let waiting = self.waiting.iter_mut().filter_map(|call| call.progress.as_mut());
+        let mut reports: Vec<Bytes> = waiting.map(|progress| progress.report(why)).collect();
+        if let Some(stop) = self.stops.current() {
+            let stopped = self.calls.pending.values_mut().filter_map(|call| call.progress.as_mut());
+            reports.extend(stopped.map(|progress| progress.report(stop)));
+        }
         self.reports_at = (!reports.is_empty()).then_some(now + REPORT_INTERVAL);
         reports.iter().for_each(|report| self.send(report));
     }
@@ -246,9 +270,9 @@ impl Proxy {
             return;
         }
         let Some(message) = Envelope::read(&line) else { return self.send(&messages::refusal(&line)) };
-        let is_request = message.method.is_some() && message.id.is_some();
+        let mut is_checked = was_checked;
         match (&message.method, message.id) {
-            (Some(_), Some(_)) => self.handle_request(&line, &message, was_checked).await,
+            (Some(_), Some(_)) => is_checked = self.handle_request(&line, &message, was_checked).await,
             (Some(method), None) => self.handle_notification(method, &line, &message),
             (None, _) => {
                 if let Some((generation, response)) = self.calls.take_response(&line, &message) {
@@ -256,25 +280,34 @@ impl Proxy {
                 }
             }
         }
-        self.is_checked = (was_checked || is_request) && is_next_read;
+        self.is_checked = is_checked && is_next_read;
     }
 
-    /// `is_checked`: the files were looked at after it had been read.
-    async fn handle_request(&mut self, line: &Bytes, message: &Envelope<'_>, is_checked: bool) {
+    /// `is_checked`: the files were looked at after it had been read. Returns whether that is so now.
+    async fn handle_request(&mut self, line: &Bytes, message: &Envelope<'_>, is_checked: bool) -> bool {
         if message.method.as_deref() == Some("initialize") {
             self.state = SessionState::default();
         }
         self.state.record_envelope(message);
         if self.next.is_some() || !self.waiting.is_empty() {
-            return self.wait_for_next(line, message);
+            self.wait_for_next(line, message);
+            return is_checked;
+        }
+        // A server that is stopped in its debugger is not replaced: somebody is looking at it.
+        if self.current.is_some() && self.stops.current().is_some() {
+            self.forward(line, message, CallProgress::of_request(message));
+            self.reports_at = Some(Instant::now());
+            return false;
         }
         let change = if is_checked && self.current.is_some() { None } else { self.sources.find_change().await };
         if self.current.is_some() && change.is_none() {
-            return self.forward(line, message, CallProgress::of_request(message));
+            self.forward(line, message, CallProgress::of_request(message));
+            return true;
         }
         self.wait_for_next(line, message);
         self.begin_replacement(change);
         self.report_waiting(Instant::now());
+        true
     }
 
     fn wait_for_next(&mut self, line: &Bytes, message: &Envelope<'_>) {

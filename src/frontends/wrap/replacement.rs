@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +36,26 @@ pub(super) struct ReplacedServer {
 
 /// A server that is to take over.
 pub(super) enum NextServer {
-    Building { change: Option<SourceChange>, build: BoxFuture<'static, Result<Arc<FileSnapshot>>>, why: String },
+    Building { change: Option<SourceChange>, build: BoxFuture<'static, Result<BuiltServer>>, why: String },
     Starting(StartingServer),
+}
+
+/// What can be started.
+pub(super) struct BuiltServer {
+    files: Arc<FileSnapshot>,
+    argv: Vec<OsString>,
+    /// By which its debugger is found; `None`: it has none.
+    language: Option<String>,
+}
+
+/// How far the debugger of a server is.
+enum DebuggerState {
+    NotNeeded,
+    /// It is attached once the server listens.
+    Awaited {
+        language: String,
+    },
+    Attaching,
 }
 
 /// It was started, and asked for a sign of life.
@@ -45,14 +64,15 @@ pub(super) struct StartingServer {
     change: Option<SourceChange>,
     files: Arc<FileSnapshot>,
     why: String,
-    /// The key of the id, and the method, of the request that it answers first.
-    awaited: (String, &'static str),
+    /// The key of the id, and the method, of the request that it answers first; `None`: it has, or gets it from the client.
+    awaited: Option<(String, &'static str)>,
+    debugger: DebuggerState,
     until: Instant,
 }
 
 impl NextServer {
     /// Resolves when the build has ended; never without one.
-    pub async fn built(next: &mut Option<NextServer>) -> Result<Arc<FileSnapshot>> {
+    pub async fn built(next: &mut Option<NextServer>) -> Result<BuiltServer> {
         match next {
             Some(NextServer::Building { build, .. }) => build.await,
             _ => std::future::pending().await,
@@ -89,7 +109,8 @@ impl NextServer {
 
     /// Whether a response is its sign of life.
     pub fn awaits(&self, generation: u64, key: &str) -> bool {
-        matches!(self, NextServer::Starting(it) if it.server.generation == generation && it.awaited.0 == key)
+        let NextServer::Starting(starting) = self else { return false };
+        starting.server.generation == generation && starting.awaited.as_ref().is_some_and(|(awaited, _)| awaited == key)
     }
 }
 
@@ -102,47 +123,101 @@ impl Proxy {
             None if self.round == 1 => "starting the server".to_owned(),
             None => "starting the server again, which has ended".to_owned(),
         };
-        self.next = Some(NextServer::Building { change, build: Box::pin(self.sources.build()), why });
+        let (build, debugger, command) = (self.sources.build(), self.debugger.clone(), self.command.clone());
+        let build = Box::pin(async move {
+            let files = build.await?;
+            let (argv, language) = match debugger {
+                Some(debugger) => debugger.plan(&command).await.map(|(argv, language)| (argv, Some(language)))?,
+                None => (command, None),
+            };
+            Ok(BuiltServer { files, argv, language })
+        });
+        self.next = Some(NextServer::Building { change, build, why });
     }
 
     /// Starts the next server. Errors: it is the first, and cannot be started.
-    pub async fn handle_built(&mut self, built: Result<Arc<FileSnapshot>>) -> Result<()> {
+    pub async fn handle_built(&mut self, built: Result<BuiltServer>) -> Result<()> {
         let Some(NextServer::Building { change, why, .. }) = self.next.take() else { return Ok(()) };
         self.last_generation += 1;
-        let started = built.and_then(|files| {
-            let server = WrappedServer::start(self.last_generation, &self.command, &self.workspace, &self.events)?;
-            Ok((files, server))
+        let started = built.and_then(|BuiltServer { files, argv, language }| {
+            let command = (&argv[..], language.is_some());
+            let server = WrappedServer::start(self.last_generation, command, &self.workspace, &self.events)?;
+            Ok((files, language, server))
         });
-        let (files, server) = match started {
+        let (files, language, server) = match started {
             Ok(started) => started,
             Err(error) => return self.keep_server(change, error).await,
         };
-        let (method, params) = match (&self.state.initialize, &self.state.envelope) {
-            (Some(params), _) => ("initialize", params.clone()),
+        let greeting = match (&self.state.initialize, &self.state.envelope) {
+            (Some(params), _) => Some(("initialize", params.clone())),
             // Without a handshake any answer says that it is there.
-            (None, Some(envelope)) => ("server/discover", json!({"_meta": envelope}).to_string()),
-            (None, None) => {
-                self.take_over(server, files).await;
-                return self.release_waiting().await;
-            }
+            (None, Some(envelope)) => Some(("server/discover", json!({"_meta": envelope}).to_string())),
+            (None, None) => None,
         };
-        let id = self.calls.next_id();
-        server.write(messages::request(&id, method, Some(&params)));
-        let awaited = (json!(id).to_string(), method);
+        let awaited = greeting.map(|(method, params)| {
+            let id = self.calls.next_id();
+            server.write(messages::request(&id, method, Some(&params)));
+            (json!(id).to_string(), method)
+        });
+        let debugger = language.map_or(DebuggerState::NotNeeded, |language| DebuggerState::Awaited { language });
         let until = Instant::now() + self.start_timeout;
-        self.next = Some(NextServer::Starting(StartingServer { server, change, files, why, awaited, until }));
-        Ok(())
+        let starting = StartingServer { server, change, files, why, awaited, debugger, until };
+        self.finish_start(starting).await
+    }
+
+    /// Has a server take over that is there, and whose debugger is.
+    async fn finish_start(&mut self, starting: StartingServer) -> Result<()> {
+        if starting.awaited.is_some() || !matches!(starting.debugger, DebuggerState::NotNeeded) {
+            self.next = Some(NextServer::Starting(starting));
+            return Ok(());
+        }
+        self.take_over(starting.server, starting.files).await;
+        self.release_waiting().await
+    }
+
+    /// Attaches the debugger to a server that waits for it.
+    pub fn attach_debugger(&mut self, generation: u64, port: u16) {
+        let (Some(NextServer::Starting(starting)), Some(debugger)) = (&mut self.next, &self.debugger) else { return };
+        if starting.server.generation == generation
+            && let DebuggerState::Awaited { language } =
+                std::mem::replace(&mut starting.debugger, DebuggerState::Attaching)
+        {
+            debugger.attach(generation, port, language, starting.why.clone());
+        }
+    }
+
+    /// The debugger is attached. Errors: it is not, and the server is the first.
+    pub async fn handle_attached(&mut self, generation: u64, session: Result<String>) -> Result<()> {
+        if !self.is_next(generation) {
+            return Ok(());
+        }
+        match session {
+            Ok(session) => self.handle_stop(|stops| stops.set_session(session)),
+            Err(error) => return self.fail_next(format!("its debugger is not attached: {error}")).await,
+        }
+        let Some(NextServer::Starting(starting)) = self.next.take() else { return Ok(()) };
+        self.finish_start(StartingServer { debugger: DebuggerState::NotNeeded, ..starting }).await
+    }
+
+    /// Begins the deadlines anew, once the server continues.
+    pub fn extend_deadlines(&mut self, now: Instant) {
+        let of_calls = self.calls.pending.values_mut().filter_map(|call| call.until.as_mut());
+        of_calls.for_each(|until| *until = now + self.start_timeout);
+        if let Some(NextServer::Starting(starting)) = &mut self.next {
+            starting.until = now + self.start_timeout;
+        }
+        self.replaced.iter_mut().for_each(|replaced| replaced.until = now + DRAIN_TIMEOUT);
     }
 
     /// The sign of life of the next server.
     pub async fn handle_handshake(&mut self, message: &Envelope<'_>) -> Result<()> {
         let Some(NextServer::Starting(starting)) = self.next.take() else { return Ok(()) };
-        if starting.awaited.1 == "initialize" && message.result.is_none() {
+        let is_handshake = starting.awaited.as_ref().is_some_and(|(_, method)| *method == "initialize");
+        if is_handshake && message.result.is_none() {
             self.next = Some(NextServer::Starting(starting));
             return self.fail_next(format!("it has refused `initialize`: {}", message.error_message())).await;
         }
-        self.take_over(starting.server, starting.files).await;
-        self.release_waiting().await
+        self.finish_start(StartingServer { awaited: None, ..starting }).await
     }
 
     /// The next server does not come up. Errors: it is the first.

@@ -23,6 +23,15 @@ impl Proxy {
         match event {
             ServerEvent::Line(line) => self.handle_line(generation, line).await,
             ServerEvent::Ended(how) => self.handle_end(generation, &how).await,
+            ServerEvent::DebuggerPort(port) => {
+                self.attach_debugger(generation, port);
+                Ok(())
+            }
+            ServerEvent::Attached(session) => self.handle_attached(generation, session).await,
+            ServerEvent::SessionState { session, stop } => {
+                self.handle_stop(|stops| stops.record(session, stop));
+                Ok(())
+            }
         }
     }
 
@@ -30,7 +39,7 @@ impl Proxy {
         self.current.as_ref().is_some_and(|server| server.generation == generation)
     }
 
-    fn is_next(&self, generation: u64) -> bool {
+    pub fn is_next(&self, generation: u64) -> bool {
         self.next.as_ref().and_then(NextServer::server).is_some_and(|server| server.generation == generation)
     }
 
@@ -90,11 +99,16 @@ impl Proxy {
 
     /// Says something to the client: as a log message, where it takes any, and with the next result.
     pub fn report_note(&mut self, level: &str, note: String) {
+        self.log(level, &note);
+        self.note = Some(note);
+    }
+
+    /// Says something to a client that takes log messages.
+    pub fn log(&mut self, level: &str, text: &str) {
         if self.state.is_initialized && self.state.capabilities.get("logging").is_some() {
-            let params = json!({"level": level, "logger": "tether", "data": note});
+            let params = json!({"level": level, "logger": "tether", "data": text});
             self.send(&messages::notification("notifications/message", params));
         }
-        self.note = Some(note);
     }
 
     async fn handle_response(

@@ -43,6 +43,15 @@ pub(super) enum ServerEvent {
     Line(Bytes),
     /// Its stdout has ended, with the process or before it: how.
     Ended(String),
+    /// It waits for its debugger on this port.
+    DebuggerPort(u16),
+    /// The debug session that it is attached to.
+    Attached(Result<String>),
+    /// The state of a debug session has changed; where its program is stopped, what is to be said of that.
+    SessionState {
+        session: String,
+        stop: Option<String>,
+    },
 }
 
 /// The events of all servers, by their generation.
@@ -64,8 +73,13 @@ pub(super) struct WrappedServer {
 }
 
 impl WrappedServer {
-    /// Errors: it cannot be started.
-    pub fn start(generation: u64, argv: &[OsString], cwd: &Path, events: &ServerEvents) -> Result<WrappedServer> {
+    /// `waits`: it prints to stderr on which port it waits for its debugger. Errors: it cannot be started.
+    pub fn start(
+        generation: u64,
+        (argv, waits): (&[OsString], bool),
+        cwd: &Path,
+        events: &ServerEvents,
+    ) -> Result<WrappedServer> {
         let env = std::env::vars_os().collect();
         let started = spawn_piped(argv, cwd, &env, true)?;
         let (lines, queued) = mpsc::unbounded_channel();
@@ -74,7 +88,8 @@ impl WrappedServer {
         if let Some(stdin) = started.stdin {
             tokio::spawn(write_lines(stdin, queued, Arc::clone(&input.bytes), Arc::clone(&input.drained)));
         }
-        let keeping = tokio::spawn(keep_lines(started.stderr, Arc::clone(&stderr)));
+        let keeping =
+            tokio::spawn(keep_lines(started.stderr, Arc::clone(&stderr), waits.then(|| (generation, events.clone()))));
         let process = started.process.clone();
         tokio::spawn(read_lines(generation, started.stdout, events.clone(), process, keeping));
         Ok(WrappedServer { generation, process: started.process, input, stderr })
@@ -161,11 +176,17 @@ async fn read_lines(
     let _ = events.send((generation, ServerEvent::Ended(how))).await;
 }
 
-/// Passes stderr on: clients show it.
-async fn keep_lines(stderr: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
+/// Passes stderr on: clients show it. `waiting`: whose debugger's port is in it.
+async fn keep_lines(stderr: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>, mut waiting: Option<(u64, ServerEvents)>) {
     let mut lines = FramedRead::new(stderr, LineDecoder::new(MAX_STDERR_LINE));
     while let Some(Ok(line)) = lines.next().await {
         let InputLine::Whole(line) = line else { continue };
+        if waiting.is_some()
+            && let Some(port) = debugger_port(&line)
+            && let Some((generation, events)) = waiting.take()
+        {
+            let _ = events.send((generation, ServerEvent::DebuggerPort(port))).await;
+        }
         let _ = tokio::io::stderr().write_all(&[&line[..], b"\n"].concat()).await;
         let mut kept = lock(&kept);
         if kept.len() == KEPT_LINES {
@@ -173,5 +194,29 @@ async fn keep_lines(stderr: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
         }
         let shown: String = String::from_utf8_lossy(&line).chars().take(MAX_KEPT_CHARS).collect();
         kept.push_back(escape_line(&shown));
+    }
+}
+
+/// `Debugger listening on ws://127.0.0.1:40123/…` (Node), `Debugger listening on port 40123`
+fn debugger_port(line: &[u8]) -> Option<u16> {
+    let place = std::str::from_utf8(line).ok()?.trim().strip_prefix("Debugger listening on ")?;
+    match place.strip_prefix("port ") {
+        Some(port) => port.parse().ok(),
+        None => place.strip_prefix("ws://")?.split('/').next()?.rsplit_once(':')?.1.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_a_debugger_is_read() {
+        let check = |line: &str, expect| assert_eq!(debugger_port(line.as_bytes()), expect, "{line}");
+        check("Debugger listening on ws://127.0.0.1:40123/0f2c-11", Some(40123));
+        check("Debugger listening on ws://[::1]:9229/0f", Some(9229));
+        check("Debugger listening on port 5678", Some(5678));
+        check("Debugger listening on port 99999", None);
+        check("Server listening on ws://127.0.0.1:1/", None);
     }
 }

@@ -55,7 +55,11 @@ pub async fn full_status(
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
         not_reached: unreached_once_ended(managed, &names),
-        stale: if managed.is_following() { is_window_stale } else { managed.is_stale() },
+        stale: if managed.is_following() && managed.request.follows_window() {
+            is_window_stale
+        } else {
+            managed.is_stale()
+        },
         ..known
     }
 }

@@ -100,7 +100,7 @@ pub async fn stopped_session(context: &SupervisorContext) -> Option<StoppedSessi
 }
 
 fn find_stopped(context: &SupervisorContext) -> Option<ListedSession> {
-    let is_stopped = |it: &ListedSession| it.is_following() && it.run_state() == RunState::Stopped;
+    let is_stopped = |it: &ListedSession| it.is_following_window() && it.run_state() == RunState::Stopped;
     context.active_sessions().into_iter().find(is_stopped)
 }
 

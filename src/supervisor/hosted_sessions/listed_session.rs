@@ -96,6 +96,11 @@ impl ListedSession {
         }
     }
 
+    /// Whether it is attached to the next launch of the window, ended or not.
+    pub fn is_following_window(&self) -> bool {
+        self.is_following() && self.request().follows_window()
+    }
+
     /// Whether it is being attached to again.
     pub fn is_reconnecting(&self) -> bool {
         match self {

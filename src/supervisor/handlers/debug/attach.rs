@@ -16,6 +16,7 @@ use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::hosted_sessions::ListedSession;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
+use crate::supervisor::wrapped_servers::find_server_session;
 use crate::vocabulary::RunState;
 use crate::window::Caller;
 
@@ -43,6 +44,14 @@ pub(super) async fn attach_sessions(
         let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
         let configured = launch_config::prepare_config(sessions, name, &overrides)?;
         return Ok((configured.start_programs(context, caller, place).await?, wait, false));
+    }
+    if let DebugAttachParams {
+        port: None, url: None, window: None, config: None, pid: None, server: Some(name), ..
+    } = &params
+    {
+        let first = find_server_session(context, name)?;
+        let note = format!("{} is the session of that server, and follows it over its restarts", first.id());
+        return Ok((StartedSession { first, notes: vec![note] }, wait, true));
     }
     let (request, generation) = attach_request(context, params).await?;
     if matches!(place, SessionPlace::New)
@@ -98,6 +107,10 @@ async fn attach_request(
         language: params.language.clone(),
         ..SessionRequest::default()
     };
+    if params.server.is_some() {
+        let error = Error::usage("cannot attach to a server and to something else at once");
+        return Err(error.hint("name `server` alone"));
+    }
     Ok(match (params.port, params.pid, params.url, params.window, params.config) {
         (Some(port), None, None, None, None) => {
             (request(format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port })), None)
@@ -114,7 +127,7 @@ async fn attach_request(
         }
         _ => {
             let error = Error::usage("nothing to attach to was named");
-            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
+            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `server`, `config` (and `pid`, for a process that it picks)"));
         }
     })
 }

@@ -38,7 +38,11 @@ pub(in crate::supervisor) enum SessionPlace {
 
 impl SupervisorContext {
     /// Starts a session of one program.
-    pub(super) async fn start_session(&self, start: SessionStart, place: SessionPlace) -> Result<ListedSession> {
+    pub(in crate::supervisor) async fn start_session(
+        &self,
+        start: SessionStart,
+        place: SessionPlace,
+    ) -> Result<ListedSession> {
         if !matches!(place, SessionPlace::Here) {
             return Ok(ListedSession::Hosted(self.start_hosted(start, place).await?));
         }
@@ -167,7 +171,7 @@ impl RequestedLaunch {
             RequestedLaunch::One(request) => {
                 let generation = context.window.watch().borrow().generation;
                 let first = context.start_session(single_start(*request, None), place).await?;
-                if first.request().follows.is_some() {
+                if first.request().follows_window() {
                     context.followers.record_attached(first.id(), generation);
                 }
                 single(first)
@@ -190,7 +194,7 @@ impl RequestedLaunch {
 }
 
 /// A session of one program.
-pub(super) fn single_start(request: SessionRequest, test_runner: Option<TestRunner>) -> SessionStart {
+pub(in crate::supervisor) fn single_start(request: SessionRequest, test_runner: Option<TestRunner>) -> SessionStart {
     SessionStart { request, test_runner, awaits_programs: false }
 }
 

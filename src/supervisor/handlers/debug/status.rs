@@ -16,7 +16,7 @@ impl OperationHandler for DebugStatusParams {
         let all = context.list_sessions();
         let notes = Vec::from_iter(context.sessions.breakpoint_store_problem().await);
         let living = all.iter().filter(|session| !session.is_ended()).count();
-        let is_in_window = |session: &ListedSession| session.is_following() && !session.is_ended();
+        let is_in_window = |session: &ListedSession| session.is_following_window() && !session.is_ended();
         let is_window_stale = all.iter().any(is_in_window) && context.window.find_stale_cause().await.is_some();
         if self.session_id.is_some() || living == 1 {
             let session = context.find_session(self.session_id.as_deref())?;
@@ -46,7 +46,7 @@ async fn read_status(
                 // It has just ended.
                 _ => session.known_status(),
             });
-            let stale = if session.is_following() { is_window_stale } else { status.stale };
+            let stale = if session.is_following_window() { is_window_stale } else { status.stale };
             DebugSessionStatus { stale, ..status }
         }
     }
