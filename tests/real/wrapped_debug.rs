@@ -22,6 +22,8 @@ def answer(method, params):
                 'serverInfo': {'name': 's', 'version': '1'}}
     if method == 'tools/list':
         return {'tools': [{'name': 'version', 'inputSchema': {'type': 'object'}}]}
+    if method != 'tools/call':
+        return {}
     text = str(VERSION)
     return {'content': [{'type': 'text', 'text': text}]}  # STOP
 

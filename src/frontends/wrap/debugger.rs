@@ -111,7 +111,7 @@ impl Debugger {
 
     async fn report_state(&self, status: DebugSessionStatus) {
         let stop = (status.state == RunState::Stopped).then(|| {
-            let why = status.stop_reason.as_ref().and_then(|stop| serde_json::to_value(&stop.kind).ok());
+            let why = status.stop_reason.as_ref().and_then(|stop| serde_json::to_value(stop.kind).ok());
             let why = why.as_ref().and_then(Value::as_str).map(|why| format!(", {why}")).unwrap_or_default();
             format!(
                 "the server is stopped in the debugger (session {}{why}): calls wait until it continues",
