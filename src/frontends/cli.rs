@@ -30,6 +30,7 @@ use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::chrome_trace::chrome_trace;
+use super::mcp::ToolChoice;
 use super::wrap::WrapArgs;
 use super::{dap, editor, mcp, render, repeated_call, workspace, wrap};
 use crate::api::debug::DebugStatusParams;
@@ -37,7 +38,7 @@ use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::timeline::{TimelineEvents, TimelineReadParams};
 use crate::api::window::WindowStartParams;
-use crate::api::{Operation, OperationEffect, OperationGroup, OperationParams};
+use crate::api::{Operation, OperationEffect, OperationParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long a supervisor may take to read that a call is cancelled.
@@ -70,9 +71,12 @@ const GLOBAL_OPTIONS: &str = "Global options";
 enum CliCommand {
     /// Serve MCP on stdin and stdout, for agents
     Mcp {
-        /// Offer only one group of tools
+        /// Offer only some of the tools
         #[arg(long, value_enum)]
-        tools: Option<OperationGroup>,
+        tools: Option<ToolChoice>,
+        /// Serve over HTTP instead, to several clients that have the token which it prints [default port: a free one]
+        #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+        http: Option<u16>,
     },
     /// Serve JSON-RPC on stdin and stdout, for editor extensions
     Rpc,
@@ -272,7 +276,10 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
         Ok(CliCommand::Machine(what)) => {
             return block_on(local_commands::run_local(what, tether_command(), &workspace, common.json));
         }
-        Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
+        Ok(CliCommand::Mcp { tools, http: None }) => block_on(mcp::serve_mcp(workspace, tools.into())),
+        Ok(CliCommand::Mcp { tools, http: Some(port) }) => {
+            block_on(mcp::serve_http(workspace, tools.into(), port, common.json))
+        }
         Ok(CliCommand::Rpc) => block_on(editor::serve_editor(workspace)),
         Ok(CliCommand::Dap { adapter: Some(adapter), listen, .. }) => return block_on(serve_adapter(adapter, listen)),
         Ok(CliCommand::Dap { adapter: None, .. }) => block_on(dap::serve_dap(workspace)),

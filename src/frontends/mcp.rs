@@ -1,9 +1,10 @@
-//! MCP on stdio: each operation of the API is a tool; state that changes is a resource. Does not depend on what an operation
+//! MCP on stdio, or over HTTP: each operation of the API is a tool; state that changes is a resource. Does not depend on what an operation
 //! does.
 //!
 //! `initialize` never waits for the supervisor: the first call connects to it. After its exit the next call
 //! connects to, or starts, the next one.
 
+mod http;
 #[cfg(test)]
 mod reference_page;
 mod resources;
@@ -11,6 +12,7 @@ mod tool_list;
 mod tool_names;
 #[cfg(test)]
 mod tool_schemas;
+mod tool_search;
 mod tools;
 mod transport;
 
@@ -32,7 +34,11 @@ use tether_base::display_text::escape_line;
 use tether_base::error::{Error, ErrorKind, Result};
 use tokio::sync::{Mutex, mpsc};
 
+pub use self::http::serve_http;
 use self::resources::{ResourceKind, ResourceWatcher};
+pub use self::tool_list::{ToolChoice, ToolSet};
+use self::tool_list::{offered_tools, tools_text};
+use self::tool_search::{SearchCall, read_call};
 use self::transport::{StdioClosed, StdioTransport};
 use super::repeated_call;
 use crate::api::debug::DebugLaunchParams;
@@ -58,9 +64,17 @@ Debugging: `debug_probe` shows the state at one line and ends the program. `debu
 returns the stop with a snapshot: frames, locals, source, output. So do step and continue. Sessions and breakpoints \
 survive this server.";
 
+const SEARCH_INSTRUCTIONS: &str = "\
+tether keeps a development window (a VS Code Extension Development Host, a browser, a Node service) and debug sessions \
+alive while everything around them restarts. Few of its tools are listed: `tool_search` finds those for breakpoints, \
+stepping, variables, page input, console, network and more, and `tool_call` calls them.";
+
 /// The server instructions for the offered part of the API.
-fn server_instructions(group: Option<OperationGroup>) -> String {
-    match group {
+fn server_instructions(set: ToolSet) -> String {
+    if set.by_search {
+        return SEARCH_INSTRUCTIONS.to_owned();
+    }
+    match set.group {
         Some(OperationGroup::Window) => WINDOW_INSTRUCTIONS.to_owned(),
         Some(OperationGroup::Debug) => DEBUG_INSTRUCTIONS.to_owned(),
         Some(OperationGroup::Both) | None => format!("{WINDOW_INSTRUCTIONS} {DEBUG_INSTRUCTIONS}"),
@@ -68,11 +82,11 @@ fn server_instructions(group: Option<OperationGroup>) -> String {
 }
 
 /// Serves MCP on stdin and stdout until the client closes one of them.
-pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Result<()> {
+pub async fn serve_mcp(workspace: PathBuf, set: ToolSet) -> Result<()> {
     let ends = Arc::new(StdioClosed::default());
     let (read, write) = rmcp::transport::stdio_pipes();
-    let transport = StdioTransport::new(read, write, Arc::clone(&ends), group);
-    let door = Arc::new(McpServer { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
+    let transport = StdioTransport::new(read, write, Arc::clone(&ends), set);
+    let door = Arc::new(McpServer::new(workspace, set, false));
     // Connects to a running supervisor during the client's handshake; an error here is ignored: the first
     // call tries again.
     let early = Arc::clone(&door);
@@ -97,15 +111,20 @@ type McpResult<T> = Result<T, ErrorData>;
 
 struct McpServer {
     workspace: PathBuf,
-    /// Which part of the API is offered; `None`: all.
-    group: Option<OperationGroup>,
+    set: ToolSet,
+    /// Its transport does not insert the tools into their list.
+    lists_tools: bool,
     connection: Mutex<Option<Arc<SupervisorConnection>>>,
     resources: Arc<ResourceWatcher>,
 }
 
 impl McpServer {
+    fn new(workspace: PathBuf, set: ToolSet, lists_tools: bool) -> McpServer {
+        McpServer { workspace, set, lists_tools, connection: Mutex::new(None), resources: Arc::default() }
+    }
+
     fn operations(&self) -> impl Iterator<Item = &'static Operation> {
-        tool_names::offered_operations().filter(|operation| operation.group.is_offered_with(self.group))
+        tool_names::offered_operations().filter(|operation| operation.group.is_offered_with(self.set.group))
     }
 
     /// The connection to the supervisor; opens a new one when the last one has closed.
@@ -157,16 +176,27 @@ impl ServerHandler for McpServer {
             ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("tether", env!("CARGO_PKG_VERSION"));
-        info.instructions = Some(server_instructions(self.group));
+        info.instructions = Some(server_instructions(self.set));
         info
     }
 
     async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListToolsResult> {
-        // The transport inserts them.
-        Ok(ListToolsResult::default())
+        if !self.lists_tools {
+            return Ok(ListToolsResult::default());
+        }
+        let tools = serde_json::from_str(&tools_text(self.set));
+        let tools: Vec<_> = tools.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: McpContext) -> McpResult<CallToolResponse> {
+    async fn call_tool(&self, mut request: CallToolRequestParams, context: McpContext) -> McpResult<CallToolResponse> {
+        if self.set.by_search {
+            match read_call(request, &offered_tools(self.set.group)) {
+                Ok(SearchCall::Tool(called)) => request = called,
+                Ok(SearchCall::Found(found)) => return Ok(found.into()),
+                Err(error) => return Ok(tools::error_result(&error).into()),
+            }
+        }
         let Some(operation) = self.operations().find(|operation| operation.tool_name() == request.name) else {
             let known: Vec<_> = self.operations().map(Operation::tool_name).collect();
             let text = format!("there is no tool {:?}; there are: {}", request.name, known.join(", "));
@@ -189,7 +219,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn list_resources(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListResourcesResult> {
-        Ok(resources::list_resources(self.group))
+        Ok(resources::list_resources(self.set.group))
     }
 
     async fn read_resource(
@@ -270,9 +300,10 @@ mod tests {
 
     #[test]
     fn the_instructions_are_below_200_words() {
-        let words = server_instructions(None).split_whitespace().count();
+        let of = |group| server_instructions(ToolSet { group, by_search: false });
+        let words = of(None).split_whitespace().count();
         assert!(words < 200, "{words} words");
-        assert!(!server_instructions(Some(OperationGroup::Window)).contains("debug_"));
-        assert!(!server_instructions(Some(OperationGroup::Debug)).contains("window_"));
+        assert!(!of(Some(OperationGroup::Window)).contains("debug_"));
+        assert!(!of(Some(OperationGroup::Debug)).contains("window_"));
     }
 }

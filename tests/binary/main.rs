@@ -20,6 +20,7 @@ mod held_hosts;
 mod hostile_files;
 mod inherited_launch_id;
 mod linked_packages;
+mod mcp_http;
 mod other_users;
 mod replaced_programs;
 mod restart_requests;

@@ -1,4 +1,4 @@
-//! Runs clients of others: MCP clients against `tether mcp` with a real window, a DAP client against our own adapters, and
+//! Runs clients of others: MCP clients and the conformance suite against `tether mcp` with a real window, a DAP client against our own adapters, and
 //! against adapters of others over `debugger/start`.
 //!
 //! Their requests and the expected results are in `tests/clients/`.
@@ -22,6 +22,9 @@ pub fn run_client_tests(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
     }
     if is_installed(&place.tool("inspector")?)? {
         run_inspector(sh, place, &clients)?;
+    }
+    if is_installed(&place.tool("mcp-conformance")?)? {
+        run_conformance_suite(sh, place, &clients)?;
     }
     if is_installed(&place.tool("dap-testsupport")?)? {
         run_dap_client(sh, place, &clients)?;
@@ -49,6 +52,15 @@ fn run_inspector(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()
     let node = place.tool("node24")?;
     let tests = clients.join("inspector.test.mjs");
     sh.set_var("INSPECTOR", place.tool("inspector")?);
+    Ok(cmd!(sh, "{node} --test {tests}").run()?)
+}
+
+fn run_conformance_suite(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()> {
+    let node = place.tool("node24")?;
+    let tests = clients.join("conformance.test.mjs");
+    // `node_modules/@modelcontextprotocol/conformance/dist/index.js`
+    let packages = place.tool("mcp-conformance")?.ancestors().nth(4).map(Path::to_owned).unwrap_or_default();
+    sh.set_var("CONFORMANCE", packages);
     Ok(cmd!(sh, "{node} --test {tests}").run()?)
 }
 

@@ -7,6 +7,7 @@ use rmcp::service::TxJsonRpcMessage;
 use serde_json::value::RawValue;
 
 use super::tool_names::offered_operations;
+use super::tool_search::listed_tools;
 use crate::api::OperationGroup;
 
 /// The tools of all offered operations, in their order.
@@ -19,22 +20,59 @@ pub fn lists_tools(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     matches!(message, JsonRpcMessage::Response(response) if matches!(response.result, ServerResult::ListToolsResult(_)))
 }
 
-/// Puts the tools of one part of the API, or all, into such an answer, as it is sent.
-pub fn insert_tools(answer: &mut Vec<u8>, group: Option<OperationGroup>) {
+/// Which tools are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolSet {
+    /// Those of one part of the API; `None`: all.
+    pub group: Option<OperationGroup>,
+    /// Only a few are listed; one of these finds the others.
+    pub by_search: bool,
+}
+
+/// As the command line names a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ToolChoice {
+    Window,
+    Debug,
+    /// A few, one of which finds the others: they take little of a model's context
+    Search,
+}
+
+impl From<Option<ToolChoice>> for ToolSet {
+    fn from(choice: Option<ToolChoice>) -> ToolSet {
+        match choice {
+            None => ToolSet::default(),
+            Some(ToolChoice::Window) => ToolSet { group: Some(OperationGroup::Window), by_search: false },
+            Some(ToolChoice::Debug) => ToolSet { group: Some(OperationGroup::Debug), by_search: false },
+            Some(ToolChoice::Search) => ToolSet { group: None, by_search: true },
+        }
+    }
+}
+
+/// Puts the tools of this set into such an answer, as it is sent.
+pub fn insert_tools(answer: &mut Vec<u8>, set: ToolSet) {
     if answer.ends_with(EMPTY_LIST) {
         answer.truncate(answer.len() - EMPTY_LIST.len());
-        answer.extend_from_slice(tools_text(group).as_bytes());
+        answer.extend_from_slice(tools_text(set).as_bytes());
         answer.extend_from_slice(b"}}");
     }
 }
 
-/// The tools of one part of the API, or all, as a list in JSON.
-pub fn tools_text(group: Option<OperationGroup>) -> String {
+/// The tools of this set that are listed, as a list in JSON.
+pub fn tools_text(set: ToolSet) -> String {
+    let tools = offered_tools(set.group);
+    if set.by_search {
+        return listed_tools(&tools);
+    }
+    let texts: Vec<&str> = tools.iter().map(|tool| tool.get()).collect();
+    format!("[{}]", texts.join(","))
+}
+
+/// The tools of one part of the API, or all.
+pub fn offered_tools(group: Option<OperationGroup>) -> Vec<&'static RawValue> {
     let tools: Vec<&RawValue> = serde_json::from_str(TEXT).unwrap_or_default();
     let offered = offered_operations().zip(tools);
-    let chosen = offered.filter(|(operation, _)| operation.group.is_offered_with(group));
-    let texts: Vec<&str> = chosen.map(|(_, tool)| tool.get()).collect();
-    format!("[{}]", texts.join(","))
+    offered.filter(|(operation, _)| operation.group.is_offered_with(group)).map(|(_, tool)| tool).collect()
 }
 
 #[cfg(test)]
@@ -49,7 +87,7 @@ mod tests {
         let message = TxJsonRpcMessage::<RoleServer>::response(result, RequestId::Number(7));
         assert!(lists_tools(&message));
         let mut line = serde_json::to_vec(&message).unwrap();
-        insert_tools(&mut line, Some(group));
+        insert_tools(&mut line, ToolSet { group: Some(group), by_search: false });
         serde_json::from_slice(&line).unwrap()
     }
 

@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use serde_json::{Value, json};
 
-use super::tool_list::tools_text;
+use super::tool_list::{ToolSet, tools_text};
 use super::tool_names::offered_operations;
 use super::tools::IMAGE_FIELD;
 use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
@@ -129,7 +129,7 @@ fn the_list_of_tools_is_that_of_the_operations() {
         "an operation has changed: `UPDATE_TOOL_LIST=1 cargo test --workspace --lib mcp` writes {file:?} again"
     );
     let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
-    let listed = |group| serde_json::from_str::<Vec<Tool>>(&tools_text(group)).unwrap();
+    let listed = |group| serde_json::from_str::<Vec<Tool>>(&tools_text(ToolSet { group, by_search: false })).unwrap();
     assert_eq!(listed(None), tools);
     let of_window = listed(Some(OperationGroup::Window));
     let is_of_window = |tool: &Tool| tool.name.starts_with("window_") || tool.name == "wait_for_any";

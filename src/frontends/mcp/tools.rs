@@ -5,7 +5,7 @@
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 use tether_base::display_text::{escape_line, escape_text};
-use tether_base::error::Result;
+use tether_base::error::{Error, Result};
 
 use super::tool_names::{error_with_tools, name_tools};
 use crate::api::Operation;
@@ -19,7 +19,7 @@ pub(super) const IMAGE_FIELD: &str = "data";
 pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error_with_tools(&error).to_string())]),
+        Err(error) => return error_result(&error),
     };
     name_tools(&mut answer);
     let mut content = vec![ContentBlock::text(escape_text(&render::render_text(operation.method, &answer)))];
@@ -31,6 +31,10 @@ pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolRes
     escape_values(&mut answer);
     result.structured_content = Some(answer);
     result
+}
+
+pub fn error_result(error: &Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error_with_tools(error).to_string())])
 }
 
 /// Escapes every text in a result: a model reads it as it is.

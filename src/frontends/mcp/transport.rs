@@ -14,8 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Notify};
 use tokio_util::codec::FramedRead;
 
-use super::tool_list::{insert_tools, lists_tools};
-use crate::api::OperationGroup;
+use super::tool_list::{ToolSet, insert_tools, lists_tools};
 use crate::frontends::stdio_lines::{InputLine, LineDecoder, MAX_LINE};
 
 const PARSE_ERROR: i64 = -32700;
@@ -71,18 +70,17 @@ pub struct StdioTransport<R, W> {
     lines: FramedRead<R, LineDecoder>,
     out: Arc<Mutex<Option<W>>>,
     ends: Arc<StdioClosed>,
-    /// Which part of the API is offered; `None`: all.
-    group: Option<OperationGroup>,
+    set: ToolSet,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
-    /// A transport over these two streams, which lists the tools of this part of the API; `ends` is notified when a side closes.
-    pub fn new(read: R, write: W, ends: Arc<StdioClosed>, group: Option<OperationGroup>) -> Self {
+    /// A transport over these two streams, which lists these tools; `ends` is notified when a side closes.
+    pub fn new(read: R, write: W, ends: Arc<StdioClosed>, set: ToolSet) -> Self {
         StdioTransport {
             lines: FramedRead::new(read, LineDecoder::new(MAX_LINE)),
             out: Arc::new(Mutex::new(Some(write))),
             ends,
-            group,
+            set,
         }
     }
 }
@@ -117,11 +115,11 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        let (out, ends, group) = (Arc::clone(&self.out), Arc::clone(&self.ends), self.group);
+        let (out, ends, set) = (Arc::clone(&self.out), Arc::clone(&self.ends), self.set);
         async move {
             let mut line = serde_json::to_vec(&message)?;
             if lists_tools(&message) {
-                insert_tools(&mut line, group);
+                insert_tools(&mut line, set);
             }
             write_line(&out, &ends, line).await
         }
