@@ -2,10 +2,16 @@
 //!
 //! Depends on nothing else.
 
+mod page_emulation;
+mod page_settings;
+
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+
+pub use self::page_emulation::{ColorScheme, CssMedia, DEVICES, NetworkPreset, PageEmulation};
+pub use self::page_settings::RequestRule;
 
 /// What a session is doing: of its targets' states the greatest, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `operation_table` | the rows |
 //! | `operation` | what a row holds |
-//! | `window`, `page`, `page_input` | operations on the window and on its page |
+//! | `window`, `page`, `page_input`, `page_network`, `page_control` | operations on the window and on its page |
 //! | `window_bridge` | operations that the extension inside the window carries out |
 //! | `debug` | operations on debug sessions |
 //! | `protocol` | what passes beside the operations: the first message, notifications |
@@ -17,7 +17,9 @@ pub mod debug;
 pub mod operation;
 pub mod operation_table;
 pub mod page;
+pub mod page_control;
 pub mod page_input;
+pub mod page_network;
 pub mod protocol;
 pub mod timeline;
 pub mod window;

@@ -14,7 +14,9 @@ use super::debug::values::make_absolute;
 use super::debug::*;
 use super::operation::{Operation, OperationEffect, OperationGroup, OperationParams};
 use super::page::*;
+use super::page_control::*;
 use super::page_input::*;
+use super::page_network::*;
 use super::timeline::*;
 use super::window::*;
 use super::window_bridge::*;
@@ -37,6 +39,11 @@ macro_rules! for_each_operation {
             PageInputParams { "window/input" -> PageInputResult, Window RunsCode, ["input"] }
             PageConsoleParams { "window/console" -> ConsoleEntries, Window ReadOnly, ["console"] }
             PageNetworkParams { "window/network" -> NetworkEntries, Window ReadOnly, ["network"] }
+            PageControlParams { "window/page" -> PageTabs, Window RunsCode, ["page"] }
+            PageEmulateParams { "window/emulate" -> EmulationReport, Window Replacing, ["emulate"] }
+            PageStorageParams { "window/storage" -> StorageReport, Window Destructive, ["storage"] }
+            PageProfileParams { "window/profile" -> ProfileReport, Window Additive, ["profile"] }
+            PageRouteParams { "window/route" -> RequestRules, Window Replacing, ["route"] }
             WindowCommandParams { "window/command" -> WindowCommandResult, Window RunsCode, ["command"] }
             WindowOutputParams { "window/output" -> WindowOutputResult, Window ReadOnly, ["output"] }
             DebugLaunchParams {

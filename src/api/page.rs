@@ -1,8 +1,8 @@
 //! The operations that inspect the window's page. Fields are camelCase; times are epoch ms; durations
 //! end in `Ms`.
 //!
-//! Evaluate, screenshot and snapshot check for changes first, and rebuild and relaunch when there are some; console and network
-//! only read what was recorded.
+//! Evaluate, screenshot and snapshot check for changes first, and rebuild and relaunch when there are some; console only reads
+//! what was recorded.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -18,12 +18,19 @@ use crate::vocabulary::ImageFormat;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageEvaluateParams {
-    /// JavaScript expression. A promise is awaited.
+    /// JavaScript expression; promises are awaited. With `ref`: a function, or `element` in it.
     pub expression: String,
     /// Time limit in milliseconds (default 30000).
     #[arg(long)]
     pub timeout_ms: Option<u64>,
-    /// Part of the URL or title of another page to use.
+    /// Element to evaluate on.
+    #[serde(rename = "ref")]
+    #[arg(long = "ref", value_name = "REF")]
+    pub element: Option<String>,
+    /// Frame: ref of its element, name, or part of its URL.
+    #[arg(long)]
+    pub frame: Option<String>,
+    /// Another page: its id, or part of its URL or title.
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -42,7 +49,16 @@ pub struct PageScreenshotParams {
     /// Image format (default png).
     #[arg(long, value_enum)]
     pub format: Option<ImageFormat>,
-    /// Part of the URL or title of another page to use.
+    /// Image pixels per CSS pixel (default: at most 1, and within 1500 tokens).
+    #[arg(long)]
+    pub scale: Option<f64>,
+    /// Quality of jpeg and webp, 1 to 100.
+    #[arg(long)]
+    pub quality: Option<u8>,
+    /// Part of the viewport: x,y,width,height.
+    #[arg(long)]
+    pub clip: Option<String>,
+    /// Another page: its id, or part of its URL or title.
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -58,7 +74,7 @@ pub struct PageSnapshotParams {
     #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub from: Option<String>,
-    /// Part of the URL or title of another page to use.
+    /// Another page: its id, or part of its URL or title.
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -74,21 +90,6 @@ pub struct PageConsoleParams {
     #[arg(long)]
     pub limit: Option<usize>,
     /// Show only messages that contain this text, or have this level or source.
-    #[arg(long)]
-    pub filter: Option<String>,
-}
-
-/// Read the page's network requests: finished ones, and those in progress.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PageNetworkParams {
-    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
-    #[arg(long)]
-    pub since: Option<u64>,
-    /// Maximum number of entries (default 50, at most 1000).
-    #[arg(long)]
-    pub limit: Option<usize>,
-    /// Show only requests whose URL contains this text, or with this method, status or type, or `failed`.
     #[arg(long)]
     pub filter: Option<String>,
 }
@@ -149,41 +150,6 @@ pub struct ConsoleEntry {
     /// `file.js:12:3`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-}
-
-/// Network requests, and where the next read continues.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkEntries {
-    /// Requests that have ended, oldest first.
-    pub entries: Vec<NetworkEntry>,
-    /// Requests on their way.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pending: Vec<NetworkEntry>,
-    #[serde(flatten)]
-    pub place: PageLogCursor,
-}
-
-/// One network request.
-#[skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkEntry {
-    pub at: u64,
-    pub method: String,
-    pub url: String,
-    pub status: Option<u16>,
-    /// `Document`, `Script`, `Fetch`, `XHR`, …
-    #[serde(rename = "type")]
-    pub kind: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub mime_type: String,
-    /// As received, headers included.
-    pub bytes: u64,
-    pub duration_ms: Option<u64>,
-    pub failure: Option<String>,
-    /// `cache` or `serviceWorker`.
-    pub from: Option<String>,
 }
 
 /// `value` or `exception`.

@@ -1,5 +1,6 @@
 //! `window/input`: the actions on the window's page, and their short form on the command line.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -20,13 +21,13 @@ pub struct PageInputParams {
     #[arg(
         required = true,
         value_name = "ACTION",
-        help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `wait \"text\"`, `wait e8` (until gone), or JSON"
+        help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `fill e7=text`, `select e3 \"Blue\"`, `check e4`, `uncheck e4`, `upload e9 a.txt`, `drop e9 a.txt`, `paste \"text\" into e7`, `dialog accept`, `dialog dismiss`, `wait \"text\"`, `wait e8` (until gone), or JSON"
     )]
     pub actions: Vec<InputActionParams>,
     /// Return a new snapshot after the actions.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub snapshot: Option<bool>,
-    /// Part of the URL or title of another page to use.
+    /// Another page: its id, or part of its URL or title.
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -41,6 +42,14 @@ pub enum InputActionKind {
     Scroll,
     Type,
     Press,
+    Fill,
+    Select,
+    Check,
+    Uncheck,
+    Paste,
+    Upload,
+    Drop,
+    Dialog,
     Wait,
 }
 
@@ -60,12 +69,20 @@ pub struct InputActionParams {
     pub y: Option<f64>,
     /// drag: destination, a ref or "x,y".
     pub to: Option<String>,
-    /// type: text to enter in the ref or the focused element. wait: until this text is shown.
+    /// type, paste, fill: text to enter. wait: until it is shown. dialog: answer to a prompt.
     pub text: Option<String>,
     /// press: a key or chord, such as "Enter" or "Control+Shift+P".
     pub keys: Option<String>,
     /// click: mouse button (default left).
     pub button: Option<MouseButton>,
+    /// fill: values by ref; `true` or `false` for a checkbox.
+    pub fields: Option<BTreeMap<String, String>>,
+    /// select: labels or values. upload, drop: files of the workspace.
+    pub values: Option<Vec<String>>,
+    /// dialog, before the action that opens it: accept (default) or dismiss.
+    pub accept: Option<bool>,
+    /// click: hold this long.
+    pub hold_ms: Option<u64>,
     /// click, press: number of times (default 1). 2: double click.
     pub count: Option<u32>,
     /// scroll: horizontal distance in CSS pixels.
@@ -97,15 +114,41 @@ impl FromStr for InputActionParams {
                 Some((text, name)) => (action.text, action.at) = (Some(strip_quotes(text)), Some(name.to_owned())),
                 None => action.text = Some(strip_quotes(rest)),
             },
+            InputActionKind::Paste => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
+                Some((text, name)) => (action.text, action.at) = (Some(strip_quotes(text)), Some(name.to_owned())),
+                None => action.text = Some(strip_quotes(rest)),
+            },
+            InputActionKind::Fill => {
+                let wrong = || format!("{rest:?} is not REF=TEXT");
+                let (name, text) = rest.split_once('=').filter(|(name, _)| is_ref(name)).ok_or_else(wrong)?;
+                action.fields = Some([(name.to_owned(), strip_quotes(text))].into());
+            }
+            InputActionKind::Select | InputActionKind::Upload | InputActionKind::Drop => {
+                let wrong = || format!("{rest:?} is not a ref and a value");
+                let (name, value) = rest.split_once(' ').filter(|(name, _)| is_ref(name)).ok_or_else(wrong)?;
+                (action.at, action.values) = (Some(name.to_owned()), Some(vec![strip_quotes(value.trim())]));
+            }
+            InputActionKind::Dialog => {
+                let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                action.accept = Some(match word {
+                    "accept" => true,
+                    "dismiss" => false,
+                    _ => return Err(format!("{word:?} is neither `accept` nor `dismiss`")),
+                });
+                action.text = (!text.is_empty()).then(|| strip_quotes(text.trim()));
+            }
             InputActionKind::Press => action.keys = Some(rest.to_owned()),
             InputActionKind::Wait if is_ref(rest) => action.at = Some(rest.to_owned()),
             InputActionKind::Wait => match rest.parse() {
                 Ok(span) => action.timeout_ms = Some(span),
                 Err(_) => action.text = Some(strip_quotes(rest)),
             },
-            InputActionKind::Click | InputActionKind::Hover | InputActionKind::Drag | InputActionKind::Scroll => {
-                action.read_target(rest)?
-            }
+            InputActionKind::Click
+            | InputActionKind::Hover
+            | InputActionKind::Drag
+            | InputActionKind::Scroll
+            | InputActionKind::Check
+            | InputActionKind::Uncheck => action.read_target(rest)?,
         }
         Ok(action)
     }
@@ -204,7 +247,25 @@ mod tests {
         check("wait 250", json!({"do": "wait", "timeoutMs": 250}));
         check("wait \"250\"", json!({"do": "wait", "text": "250"}));
         check(r#"{"do": "click", "ref": "e1", "count": 2}"#, json!({"do": "click", "ref": "e1", "count": 2}));
-        for wrong in ["jump e1", "click", "press", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
+        check("fill e7=a b", json!({"do": "fill", "fields": {"e7": "a b"}}));
+        check("select e3 \"Dark blue\"", json!({"do": "select", "ref": "e3", "values": ["Dark blue"]}));
+        check("upload e9 a b.txt", json!({"do": "upload", "ref": "e9", "values": ["a b.txt"]}));
+        check("uncheck e4", json!({"do": "uncheck", "ref": "e4"}));
+        check("paste x into e1", json!({"do": "paste", "text": "x", "ref": "e1"}));
+        check("dialog accept \"yes\"", json!({"do": "dialog", "accept": true, "text": "yes"}));
+        check("dialog dismiss", json!({"do": "dialog", "accept": false}));
+        for wrong in [
+            "fill e1",
+            "select e1",
+            "dialog maybe",
+            "jump e1",
+            "click",
+            "press",
+            "click here",
+            "click e1 e2",
+            r#"{"do": "click", "typo": 1}"#,
+            "",
+        ] {
             assert!(wrong.parse::<InputActionParams>().is_err(), "{wrong}");
         }
     }

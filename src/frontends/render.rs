@@ -17,6 +17,8 @@
 )]
 
 mod debug_text;
+mod network_text;
+mod page_control_text;
 mod page_text;
 mod stop_text;
 mod text_format;
@@ -34,7 +36,9 @@ use serde_json::Value;
 use self::text_format::{escape_names, parse_result};
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
+use crate::api::page_control::*;
 use crate::api::page_input::*;
+use crate::api::page_network::*;
 use crate::api::timeline::*;
 use crate::api::window::*;
 use crate::api::window_bridge::*;

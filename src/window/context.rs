@@ -124,7 +124,7 @@ impl WindowContext {
         let generations = GenerationCounter::load(&paths.state);
         let (phase, generation) = (WindowPhase::Starting, generations.current());
         let published = watch::Sender::new(PublishedState { phase, generation, ..PublishedState::default() });
-        let history = Arc::new(PageHistory::new(Some(paths.state.join("refs"))));
+        let history = Arc::new(PageHistory::new(Some(paths.state.join("refs"))).of_workspace(paths.workspace.clone()));
         let active_config = Mutex::new(ActiveConfig::load(&paths.state));
         let exit_cleanups = TaskTracker::new();
         exit_cleanups.close();

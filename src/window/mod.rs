@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `window_handle` | [`Window`], the supervisor's handle: start, stop, restart, status; refreshes a stale window |
+//! | `page_requests` | its recorded requests in full, the rules for them, what is emulated |
 //! | `page_operations` | the page of an up-to-date window, and its history |
 //! | `window_feed` | notifications of changes of the state and of tracked files |
 //! | `caller` | the caller of an operation; messages to the actor |
@@ -57,6 +58,7 @@ mod live_window;
 mod operation_results;
 mod operations;
 mod page_operations;
+mod page_requests;
 mod pending_launch;
 mod recorded_launch;
 mod repeated_builds;
@@ -79,6 +81,10 @@ pub use context::{PublishedState, WindowPaths};
 pub use held_host::HeldHost;
 pub use live_window::LiveWindow;
 pub use page_operations::{FreshPage, PageResult};
+pub use page_requests::{
+    InspectedRequest, RuleChange, change_emulation, change_rules, check_workspace_file, inspect_request,
+    inspect_requests, read_file_of_workspace, save_output_file,
+};
 pub use window_feed::WindowFeed;
 
 pub use running_calls::RunningCallGuard;

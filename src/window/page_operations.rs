@@ -80,8 +80,14 @@ impl Window {
         (extract, pending, generation)
     }
 
+    /// The page of a running window, if it can be connected to.
+    pub(super) async fn connected_page(&self) -> Option<Arc<PageConnection>> {
+        let window = self.wait_for_search().await.window?;
+        window.page().await.ok()
+    }
+
     /// Connects to the page of a running window, so that its events are recorded; returns the generation.
-    async fn ensure_connected(&self) -> u64 {
+    pub(super) async fn ensure_connected(&self) -> u64 {
         let published = self.wait_for_search().await;
         if let Some(window) = &published.window {
             // Without a connection, what was recorded so far is returned.

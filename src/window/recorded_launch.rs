@@ -106,6 +106,7 @@ pub(super) async fn launch_new_window(
         }
         remove_older_launches(context, [launch_id, kept]).await;
         context.history.record_launch();
+        context.history.end_launch_settings();
         Ok(())
     };
     // Before they are read: a later change counts.

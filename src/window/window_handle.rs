@@ -126,6 +126,7 @@ impl Window {
         let mut notes: Vec<String> = window.background_tasks().iter().filter_map(|it| it.describe_exit()).collect();
         notes.extend(window.describe_unloaded_extensions());
         notes.extend(window.describe_server_error());
+        notes.extend(self.context.history.describe_settings());
         let check = check.map_err(|error| notes.push(error.to_string())).ok();
         if let Some(check) = check.as_ref().filter(|check| check.stale)
             && server_updates::is_updated_by_server(self, &window, check).await

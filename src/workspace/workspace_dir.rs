@@ -173,7 +173,7 @@ fn open_folder(workspace: &Path) -> Result<Option<OwnedFd>, UnusableFile> {
 }
 
 /// Makes `.devtools` with its own `.gitignore`, unless it is there.
-fn make_folder(workspace: &Path) -> Result<OwnedFd> {
+pub(super) fn make_folder(workspace: &Path) -> Result<OwnedFd> {
     let folder = workspace.join(DEVTOOLS_FOLDER);
     let doing = || format!("cannot use {}", folder.display());
     match fs::mkdir(&folder, Mode::RWXU) {

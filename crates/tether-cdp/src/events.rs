@@ -60,6 +60,7 @@ received! {
         /// `alert`, `confirm`, `prompt`, `beforeunload`
         #[serde(rename = "type")]
         kind: String,
+        default_prompt: Option<String>,
     }
 
     /// `Input.dragIntercepted`
@@ -75,78 +76,28 @@ received! {
     /// `Page.frameNavigated`
     struct FrameNavigated { frame: FrameInfo }
 
+    /// `Page.navigatedWithinDocument`
+    struct NavigatedWithinDocument {
+        frame_id: String,
+        url: String,
+    }
+
     /// `Page.frameStartedLoading`, `Page.frameStoppedLoading`
     struct FrameEvent { frame_id: String }
 
-    /// `Network.requestWillBeSent`; times are in seconds of the browser's own clock.
-    struct RequestWillBeSent {
-        request_id: String,
-        request: RequestInfo,
-        timestamp: f64,
-        /// Epoch seconds.
-        wall_time: f64,
-        #[serde(rename = "type")]
-        kind: Option<String>,
-        /// The response of the previous hop, when this request follows a redirect.
-        redirect_response: Option<ResponseInfo>,
-    }
-
-    /// CDP's `Network.Request`.
-    struct RequestInfo {
-        url: String,
-        method: String,
-    }
-
-    /// `Network.responseReceived`
-    struct ResponseReceived {
-        request_id: String,
-        response: ResponseInfo,
-        #[serde(rename = "type")]
-        kind: Option<String>,
-    }
-
-    /// CDP's `Network.Response`.
-    struct ResponseInfo {
-        status: i64,
-        #[serde(default)]
-        mime_type: String,
-        #[serde(default)]
-        from_disk_cache: bool,
-        #[serde(default)]
-        from_service_worker: bool,
-        #[serde(default)]
-        encoded_data_length: f64,
-    }
-
-    /// `Network.loadingFinished`
-    struct LoadingFinished {
-        request_id: String,
-        timestamp: f64,
-        #[serde(default)]
-        encoded_data_length: f64,
-    }
-
-    /// `Network.loadingFailed`
-    struct LoadingFailed {
-        request_id: String,
-        timestamp: f64,
-        error_text: String,
-        #[serde(default)]
-        canceled: bool,
-        blocked_reason: Option<String>,
-    }
-
-    /// `Network.webSocketCreated`
-    struct WebSocketCreated { url: String }
-
-    /// `Network.webSocketFrameReceived`
-    struct WebSocketFrameReceived { response: WebSocketFrame }
-
-    /// CDP's `Network.WebSocketFrame`; `payloadData` is text unless `opcode` is 2.
-    struct WebSocketFrame { payload_data: String }
-
     /// `Runtime.executionContextDestroyed`
     struct ExecutionContextDestroyed { execution_context_id: i64 }
+
+    /// `Runtime.executionContextCreated`
+    struct ExecutionContextCreated { context: ExecutionContextDescription }
+
+    /// CDP's `Runtime.ExecutionContextDescription`.
+    struct ExecutionContextDescription {
+        id: i64,
+        /// Of a page: `frameId`, and whether it is the document's own world, `isDefault`.
+        #[serde(default)]
+        aux_data: serde_json::Value,
+    }
 }
 
 /// An entry of the browser's log, as in `Log.entryAdded`.

@@ -6,6 +6,7 @@ use super::client::{parse_message, response_error};
 use super::debugger::{self, CallArgument};
 use super::events::{self, ConsoleApiCalled, ExceptionThrown};
 use super::types::{self, EvaluateResult};
+use super::{network, page_control, profiling};
 
 /// Decodes the input as a message, and its result or parameters as every struct that is received. Returns as how many
 /// they can be read.
@@ -35,5 +36,15 @@ fn decode_body(text: &str) -> usize {
     if let Ok(thrown) = serde_json::from_str::<ExceptionThrown>(text) {
         drop(thrown.exception_details.text());
     }
-    types::decode_as_each(text) + events::decode_as_each(text) + debugger::decode_as_each(text)
+    [
+        types::decode_as_each,
+        events::decode_as_each,
+        network::decode_as_each,
+        page_control::decode_as_each,
+        profiling::decode_as_each,
+        debugger::decode_as_each,
+    ]
+    .iter()
+    .map(|decode| decode(text))
+    .sum()
 }

@@ -3,6 +3,9 @@
 //! | file | defines |
 //! |---|---|
 //! | `types`, `events` | names and shapes of commands, their results, and events |
+//! | `network` | those by which requests are recorded, read and answered |
+//! | `page_control` | those by which pages are opened, emulated and filled in |
+//! | `profiling` | those by which a trace, a CPU profile and a heap snapshot are taken |
 //! | `debugger` | those by which a JavaScript program is debugged |
 //! | `endpoint` | HTTP discovery of the WebSocket behind a debugging port |
 //! | `websocket` | opening that WebSocket |
@@ -37,6 +40,9 @@ pub mod events;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz_messages;
+pub mod network;
+pub mod page_control;
+pub mod profiling;
 mod session;
 pub mod types;
 mod websocket;

@@ -52,9 +52,15 @@ command!(AddScriptToEvaluateOnNewDocument, "Page.addScriptToEvaluateOnNewDocumen
 command!(Navigate, "Page.navigate", NavigateResult, { url: String });
 command!(SetCookies, "Storage.setCookies", IgnoredAny, { cookies: Vec<CookieParam> });
 command!(EnableLog, "Log.enable", IgnoredAny, {});
-command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });
+command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, {
+    accept: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_text: Option<String>,
+});
 command!(CaptureScreenshot, "Page.captureScreenshot", CaptureScreenshotResult, {
     format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clip: Option<ScreenshotClip>,
     capture_beyond_viewport: bool,
@@ -74,9 +80,6 @@ command!(SetAutoAttach, "Target.setAutoAttach", IgnoredAny, {
     flatten: bool,
 });
 command!(EnableInspector, "Inspector.enable", IgnoredAny, {});
-command!(
-    /// The sizes, in bytes, limit the response bodies that the browser keeps.
-    EnableNetwork, "Network.enable", IgnoredAny, { max_total_buffer_size: u64, max_resource_buffer_size: u64 });
 command!(SetFocusEmulationEnabled, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
 command!(BringToFront, "Page.bringToFront", IgnoredAny, {});
 command!(
@@ -192,6 +195,8 @@ received! {
     struct NavigateResult {
         /// Of a navigation that failed.
         error_text: Option<String>,
+        /// None where the document stays.
+        loader_id: Option<String>,
     }
 
     /// Result of `Page.captureScreenshot`.
@@ -267,6 +272,7 @@ received! {
     struct FrameInfo {
         id: String,
         parent_id: Option<String>,
+        name: Option<String>,
         #[serde(default)]
         url: String,
     }

@@ -123,6 +123,13 @@ pub(crate) struct DecodedScriptMap {
     entries: usize,
 }
 
+impl DecodedScriptMap {
+    /// The map itself.
+    pub(crate) fn into_map(self) -> SourceMap {
+        self.map
+    }
+}
+
 /// Decodes a map that its script has in a `data:` URL. Errors: it is none, or has more than `most` entries.
 pub(crate) fn decode_inline_map(address: &str, most: usize) -> Result<DecodedScriptMap, String> {
     let (kind, data) = address.split_once(";base64,").ok_or("its `data:` URL is not in base64")?;

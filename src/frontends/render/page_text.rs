@@ -1,11 +1,11 @@
-//! Renders the results of page operations: snapshot, input, console, network.
+//! Renders the results of page operations: snapshot, input, console.
 
 use tether_base::display_text::mark_breaks;
 
 use super::ResultText;
-use super::text_format::{duration_text, notes_text};
+use super::text_format::notes_text;
 use super::window_text::{refresh_text, stopped_text};
-use crate::api::page::{ConsoleEntries, NetworkEntries, NetworkEntry, PageLogCursor, PageSnapshotResult};
+use crate::api::page::{ConsoleEntries, PageLogCursor, PageSnapshotResult};
 use crate::api::page_input::PageInputResult;
 
 impl ResultText for PageSnapshotResult {
@@ -37,30 +37,6 @@ impl ResultText for ConsoleEntries {
         }
         out + &cursor_line(&self.place, self.entries.is_empty())
     }
-}
-
-impl ResultText for NetworkEntries {
-    fn text(&self) -> String {
-        let requests = self.entries.iter().chain(&self.pending);
-        let lines: String = requests.map(|request| request_line(request) + "\n").collect();
-        let is_empty = lines.is_empty();
-        lines + &cursor_line(&self.place, is_empty)
-    }
-}
-
-fn request_line(it: &NetworkEntry) -> String {
-    let outcome = match (it.status, &it.failure) {
-        (_, Some(failure)) => format!(" failed: {failure}"),
-        (Some(status), None) => format!(" {status}"),
-        (None, None) if it.duration_ms.is_none() && it.kind != "WebSocket" => " (on its way)".to_owned(),
-        (None, None) => String::new(),
-    };
-    let mut facts = vec![it.kind.clone()];
-    facts.extend((it.bytes > 0).then(|| format!("{} bytes", it.bytes)));
-    facts.extend(it.duration_ms.map(duration_text));
-    facts.extend(it.from.as_ref().map(|from| format!("from {from}")));
-    facts.retain(|fact| !fact.is_empty());
-    format!("{} {}{outcome} ({})", it.method, it.url, facts.join(", "))
 }
 
 /// The last line of what is read with a cursor.

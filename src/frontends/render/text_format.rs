@@ -11,7 +11,9 @@ pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
 }
 
 /// Fields of results whose texts have lines; those of all others are names, and one line each.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 16] = [
+    "body",
+    "requestBody",
     "text",
     "tail",
     "output",

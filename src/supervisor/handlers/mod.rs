@@ -3,7 +3,9 @@
 //! | file | owns |
 //! |---|---|
 //! | `window` | the window: its status, start, stop, restart and changes |
-//! | `page`, `page_actions` | the window's page: evaluate, screenshot, snapshot, input, console, network |
+//! | `page`, `page_actions` | the window's page: evaluate, screenshot, snapshot, input, console |
+//! | `page_control` | its tabs, what is emulated in them, their storage |
+//! | `page_network` | the requests of its page, and the rules for them |
 //! | `window_bridge` | what the extension inside the window carries out |
 //! | `window_stops` | programs of the window that are stopped in the debugger |
 //! | `debug` | debug sessions |
@@ -14,6 +16,8 @@
 pub(super) mod debug;
 mod page;
 mod page_actions;
+mod page_control;
+mod page_network;
 mod timeline;
 pub(super) mod window;
 mod window_bridge;

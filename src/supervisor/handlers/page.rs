@@ -3,7 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use tether_base::error::Result;
+use serde_json::Value;
+use tether_base::clipped_text::first_bytes;
+use tether_base::clock::now_ms;
+use tether_base::error::{Error, Result};
 use tether_base::ring::{RingExtract, RingQuery};
 use tether_base::sync::lock;
 
@@ -11,29 +14,30 @@ use super::page_actions::input_actions;
 use super::window::refresh_report;
 use super::window_stops::{PageWork, open_loaded_page, resume_hint, stopped_session, until_stopped};
 use crate::api::page::{
-    ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
-    PageEvaluateResult, PageImage, PageLogCursor, PageNetworkParams, PageScreenshotParams, PageSnapshotParams,
-    PageSnapshotResult,
+    ConsoleEntries, ConsoleEntry, PageConsoleParams, PageEvaluateParams, PageEvaluateResult, PageImage, PageLogCursor,
+    PageScreenshotParams, PageSnapshotParams, PageSnapshotResult,
 };
 use crate::api::page_input::{InputActionReport, PageInputParams, PageInputResult};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
-use crate::window::{PageResult, page};
+use crate::window::{PageResult, page, save_output_file};
 
 /// How long an expression may take when the caller does not say.
 const DEFAULT_EVALUATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much a snapshot takes when the caller does not say.
 const DEFAULT_SNAPSHOT_BYTES: usize = 40_000;
 const MIN_SNAPSHOT_BYTES: usize = 200;
+/// How much of a value is in a result.
+const MAX_VALUE_BYTES: usize = 40_000;
 const DEFAULT_ENTRIES: usize = 50;
 const MAX_ENTRIES: usize = 1000;
-const MAX_PENDING: usize = 20;
 
 impl OperationHandler for PageEvaluateParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageEvaluateResult> {
         let timeout = self.timeout_ms.map_or(DEFAULT_EVALUATE_TIMEOUT, Duration::from_millis);
         let fresh = open_loaded_page(context, call).await?;
-        let evaluating = page::evaluate_on_page(&fresh.page, &self.expression, timeout, self.page.as_deref());
+        let place = page::PlaceRequest { page: self.page, frame: self.frame, element: self.element };
+        let evaluating = page::evaluate_at(&fresh.page, &self.expression, timeout, &place);
         let (evaluated, stopped) = match until_stopped(context, evaluating).await {
             PageWork::Done(evaluated) => (evaluated.map(Some), stopped_session(context).await),
             PageWork::Stopped(stopped) => (Ok(None), Some(stopped)),
@@ -41,7 +45,7 @@ impl OperationHandler for PageEvaluateParams {
         let PageResult { value, generation, refreshed, mut notes } = fresh.finish(evaluated)?;
         notes.extend(stopped.as_ref().map(resume_hint));
         let (value, exception) = match value {
-            Some(page::ExpressionResult::Value(value)) => (Some(value), None),
+            Some(page::ExpressionResult::Value(value)) => (Some(cut_value(context, value, &mut notes).await?), None),
             Some(page::ExpressionResult::Exception(text)) => (None, Some(text)),
             None => (None, None),
         };
@@ -54,7 +58,15 @@ impl OperationHandler for PageScreenshotParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageImage> {
         let format = self.format.unwrap_or_default();
         let full_page = self.full_page.unwrap_or_default();
-        let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
+        let clip = self.clip.as_deref().map(parse_clip).transpose()?;
+        if self.scale.is_some_and(|scale| !(0.05..=4.0).contains(&scale)) {
+            return Err(Error::usage("`scale` is from 0.05 to 4"));
+        }
+        if self.quality.is_some_and(|quality| !(1..=100).contains(&quality)) {
+            return Err(Error::usage("`quality` is from 1 to 100"));
+        }
+        let (element, scale, quality, page) = (self.element, self.scale, self.quality, self.page);
+        let request = page::ScreenshotRequest { element, full_page, clip, format, scale, quality, page };
         let fresh = open_loaded_page(context, call).await?;
         let captured = until_stopped(context, page::capture_screenshot(&fresh.page, &request)).await.done();
         let PageResult { value, generation, refreshed, mut notes } = fresh.finish(captured)?;
@@ -116,43 +128,40 @@ impl OperationHandler for PageConsoleParams {
     }
 }
 
-impl OperationHandler for PageNetworkParams {
-    /// With the newest of the pending requests.
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<NetworkEntries> {
-        let query = log_query(self.since, self.limit, self.filter);
-        let (extract, pending, generation) = context.window.network(&query).await;
-        let mut place = log_cursor(&extract, generation);
-        if pending.len() > MAX_PENDING {
-            place.note.get_or_insert_with(|| format!("{} requests are on their way", pending.len()));
-        }
-        let newest = pending.len().saturating_sub(MAX_PENDING);
-        let pending = pending.into_iter().skip(newest).map(network_entry).collect();
-        Ok(NetworkEntries { entries: extract.entries.into_iter().map(network_entry).collect(), pending, place })
+/// The value; one that is too long as the beginning of its text, and the whole as a file.
+async fn cut_value(context: &SupervisorContext, value: Value, notes: &mut Vec<String>) -> Result<Value> {
+    let text = match &value {
+        Value::String(text) if text.len() > MAX_VALUE_BYTES => text.clone(),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => return Ok(value),
+    };
+    if text.len() <= MAX_VALUE_BYTES {
+        return Ok(value);
     }
+    let ending = if value.is_string() { "txt" } else { "json" };
+    let file =
+        save_output_file(&context.window, format!("value-{}.{ending}", now_ms()), text.clone().into_bytes()).await?;
+    let first = first_bytes(&text, MAX_VALUE_BYTES);
+    notes.push(format!("cut: the first {} of {} bytes; all of it is in {file}", first.len(), text.len()));
+    Ok(Value::String(first.to_owned()))
+}
+
+/// `x,y,width,height`, in CSS pixels.
+fn parse_clip(text: &str) -> Result<[f64; 4]> {
+    let numbers: Vec<f64> = text.split(',').filter_map(|it| it.trim().parse().ok()).collect();
+    let clip = <[f64; 4]>::try_from(numbers)
+        .ok()
+        .filter(|it| it[2] >= 1.0 && it[3] >= 1.0 && it.iter().all(|it| it.abs() < 1e6));
+    clip.ok_or_else(|| Error::usage(format!("{text:?} is no rectangle")).hint("write it as x,y,width,height"))
 }
 
 /// A query of console or network entries, with the default limit.
-fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> RingQuery {
+pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> RingQuery {
     let limit = limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES);
     RingQuery { since, limit, filter, ..RingQuery::default() }
 }
 
-fn log_cursor<T>(extract: &RingExtract<T>, generation: u64) -> PageLogCursor {
+pub(super) fn log_cursor<T>(extract: &RingExtract<T>, generation: u64) -> PageLogCursor {
     let note = extract.foreign.then(|| "the cursor is from another supervisor: entries may repeat".to_owned());
     PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
-}
-
-fn network_entry(it: page::RecordedRequest) -> NetworkEntry {
-    NetworkEntry {
-        at: it.at,
-        method: it.method,
-        url: it.url,
-        status: it.status,
-        kind: it.kind,
-        mime_type: it.mime,
-        bytes: it.bytes,
-        duration_ms: it.duration_ms,
-        failure: it.failure,
-        from: it.from.map(str::to_owned),
-    }
 }

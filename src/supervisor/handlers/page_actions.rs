@@ -10,6 +10,9 @@ use crate::window::page;
 /// How long an action waits until it can be done, when the caller does not say.
 const DEFAULT_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ACTIONS: usize = 200;
+const MAX_FILES: usize = 100;
+/// The longest press of the button.
+const MAX_HOLD: Duration = Duration::from_secs(60);
 
 /// Converts the actions. Missing or contradictory parameters of any of them are an error before the first is done.
 pub fn input_actions(actions: Vec<page_input::InputActionParams>) -> Result<Vec<page::InputAction>> {
@@ -40,7 +43,16 @@ fn input_action(it: page_input::InputActionParams) -> Result<page::ActionKind> {
     let count = it.count.unwrap_or(1).clamp(1, 100);
     let button = it.button.unwrap_or_default();
     let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
+    let element = || named()?.ok_or_else(|| needs("a `ref`"));
+    let files = || match it.values.clone().filter(|files| !files.is_empty()) {
+        Some(files) if files.len() <= MAX_FILES => Ok(files),
+        _ => Err(needs("`values`: 1 to 100 files of the workspace")),
+    };
     Ok(match it.does {
+        page_input::InputActionKind::Click if it.hold_ms.is_some() => {
+            let hold = Duration::from_millis(it.hold_ms.unwrap_or_default()).min(MAX_HOLD);
+            page::ActionKind::LongPress { at: place()?, hold }
+        }
         page_input::InputActionKind::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
         page_input::InputActionKind::Hover => page::ActionKind::Hover { at: place()? },
         page_input::InputActionKind::Drag => {
@@ -61,6 +73,32 @@ fn input_action(it: page_input::InputActionParams) -> Result<page::ActionKind> {
         page_input::InputActionKind::Press => {
             let keys = it.keys.clone().filter(|keys| !keys.trim().is_empty()).ok_or_else(|| needs("`keys`"))?;
             page::ActionKind::Press { at: named()?, keys, count }
+        }
+        page_input::InputActionKind::Fill => {
+            let mut fields: Vec<(String, String)> = it.fields.clone().unwrap_or_default().into_iter().collect();
+            if let Some(text) = &it.text {
+                fields.push((named()?.ok_or_else(|| needs("the `ref` of its field"))?, text.clone()));
+            }
+            // In the order of the snapshot, not of the names.
+            fields.sort_by_key(|(name, _)| name.get(1..).and_then(|digits| digits.parse::<u32>().ok()));
+            match fields.is_empty() {
+                true => return Err(needs("`fields`, or `ref` and `text`")),
+                false => page::ActionKind::Fill { fields },
+            }
+        }
+        page_input::InputActionKind::Select => {
+            page::ActionKind::Select { at: element()?, values: it.values.clone().ok_or_else(|| needs("`values`"))? }
+        }
+        page_input::InputActionKind::Check => page::ActionKind::Check { at: element()?, checked: true },
+        page_input::InputActionKind::Uncheck => page::ActionKind::Check { at: element()?, checked: false },
+        page_input::InputActionKind::Paste => {
+            let text = it.text.clone().ok_or_else(|| needs("`text`"))?;
+            page::ActionKind::Paste { into: named()?, text }
+        }
+        page_input::InputActionKind::Upload => page::ActionKind::Upload { at: element()?, files: files()? },
+        page_input::InputActionKind::Drop => page::ActionKind::DropFiles { at: place()?, files: files()? },
+        page_input::InputActionKind::Dialog => {
+            page::ActionKind::Dialog(page::DialogAnswer { accept: it.accept.unwrap_or(true), text: it.text.clone() })
         }
         page_input::InputActionKind::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
             (Some(_), Some(_)) => return Err(needs("`text` or `ref`, not both")),
@@ -114,6 +152,13 @@ mod tests {
         check(json!({"do": "scroll", "dy": 100, "timeoutMs": 10}), "scroll by 0,100 (10ms)");
         check(json!({"do": "type", "text": "hi", "ref": "e1"}), "type \"hi\" into e1 (5s)");
         check(json!({"do": "press", "keys": "Enter", "count": 3}), "press Enter 3 times (5s)");
+        check(json!({"do": "click", "ref": "e1", "holdMs": 800}), "press e1 for 800 ms (5s)");
+        check(json!({"do": "fill", "fields": {"e12": "a", "e7": "b"}}), "fill e7, e12 (5s)");
+        check(json!({"do": "fill", "ref": "e1", "text": "secret"}), "fill e1 (5s)");
+        check(json!({"do": "select", "ref": "e1", "values": ["a"]}), "select [\"a\"] in e1 (5s)");
+        check(json!({"do": "uncheck", "ref": "e1"}), "uncheck e1 (5s)");
+        check(json!({"do": "upload", "ref": "e1", "values": ["a.txt"]}), "upload [\"a.txt\"] to e1 (5s)");
+        check(json!({"do": "dialog", "text": "yes"}), "accept the next dialog with \"yes\" (5s)");
         check(json!({"do": "wait", "text": "done"}), "wait for \"done\" (5s)");
         check(json!({"do": "wait", "ref": "e2"}), "wait until e2 is gone (5s)");
         check(json!({"do": "wait", "timeoutMs": 50}), "wait (50ms)");
@@ -135,6 +180,11 @@ mod tests {
         check(json!([{"do": "type"}]), "type needs `text`");
         check(json!([{"do": "type", "text": "x", "x": 1, "y": 1}]), "type needs a `ref`");
         check(json!([{"do": "press", "keys": " "}]), "press needs `keys`");
+        check(json!([{"do": "fill"}]), "fill needs `fields`");
+        check(json!([{"do": "fill", "text": "a"}]), "fill needs the `ref`");
+        check(json!([{"do": "select", "ref": "e1"}]), "select needs `values`");
+        check(json!([{"do": "upload", "ref": "e1"}]), "upload needs `values`");
+        check(json!([{"do": "check", "x": 1, "y": 1}]), "check needs a `ref`");
         check(json!([{"do": "wait"}]), "wait needs `text`, `ref` or `timeoutMs`");
     }
 }

@@ -7,14 +7,19 @@ use tether_base::clipped_text::first_chars;
 use tether_base::clock::monotonic_ms;
 use tether_cdp::CdpEvent;
 use tether_cdp::events::{
-    AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
-    FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
+    AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextCreated,
+    ExecutionContextDestroyed, FrameEvent, FrameNavigated, JavascriptDialogOpening, NavigatedWithinDocument,
+    TargetDestroyed, TargetInfoChanged,
 };
+use tether_cdp::network::{RequestPaused, WebSocketFrameEvent};
+use tether_cdp::page_control::FileChooserOpened;
+use tether_cdp::profiling::{HeapSnapshotChunk, TracingComplete};
 
 use super::console::ConsoleSource;
 use super::page_state::{FollowUp, PageState};
+use super::profile::MAX_HEAP;
 use super::server_updates::ServerUpdate;
-use super::targets::{AttachedTarget, PageNotice};
+use super::targets::{AttachedTarget, DialogAnswer, PageNotice};
 
 /// Handles one event.
 pub fn handle_event(event: &CdpEvent, state: &PageState) {
@@ -30,8 +35,36 @@ pub fn handle_event(event: &CdpEvent, state: &PageState) {
             }
         }
         "Runtime" if event.method.starts_with("Runtime.executionContext") => handle_context_event(event, state),
-        "Network" if event.method == "Network.webSocketFrameReceived" => handle_frame_received(event, state),
-        "Runtime" | "Log" | "Network" => record_event(event, state),
+        "Network" => {
+            if let Some(wanted) = state.history.record_network(event) {
+                state.queue_follow_up(FollowUp::TakeBody(wanted));
+            }
+            handle_frame_received(event, state);
+        }
+        "Fetch" => {
+            if let (Some(paused), Some(session)) =
+                (event.parse_as::<RequestPaused>("Fetch.requestPaused"), event.session.clone())
+            {
+                state.queue_follow_up(FollowUp::AnswerRequest { session, paused: Box::new(paused) });
+            }
+        }
+        "Runtime" | "Log" => record_event(event, state),
+        "Tracing" => {
+            if let Some(complete) = event.parse_as::<TracingComplete>("Tracing.tracingComplete") {
+                state.targets().finished_trace = complete.stream;
+                state.notify_changed();
+            }
+        }
+        "HeapProfiler" => {
+            if let Some(part) = event.parse_as::<HeapSnapshotChunk>("HeapProfiler.addHeapSnapshotChunk")
+                && let Some((session, parts)) = &mut state.targets().heap_parts
+                && event.session.as_ref() == Some(session)
+                // One that is too large is told by its length.
+                && parts.len() <= MAX_HEAP
+            {
+                parts.push_str(&part.chunk);
+            }
+        }
         "NodeRuntime" if event.method == "NodeRuntime.waitingForDisconnect" => {
             state.queue_follow_up(FollowUp::Disconnect);
         }
@@ -49,7 +82,7 @@ fn record_event(event: &CdpEvent, state: &PageState) {
 }
 
 fn handle_frame_received(event: &CdpEvent, state: &PageState) {
-    if let Some(received) = event.parse_as::<WebSocketFrameReceived>("Network.webSocketFrameReceived") {
+    if let Some(received) = event.parse_as::<WebSocketFrameEvent>("Network.webSocketFrameReceived") {
         if state.targets().server_updates.record_frame(monotonic_ms(), &received.response.payload_data) {
             state.history.forget_failed_script();
         }
@@ -94,6 +127,7 @@ fn handle_attached(parent: Option<&str>, attached: AttachedToTarget, state: &Pag
         crashed: false,
         loading: false,
         navigations: 0,
+        inner_navigations: 0,
         url: target_info.url,
     };
     state.targets().add_session(session_id.clone(), target);
@@ -105,18 +139,29 @@ fn handle_attached(parent: Option<&str>, attached: AttachedToTarget, state: &Pag
 
 fn handle_page_event(event: &CdpEvent, state: &PageState) {
     if let Some(dialog) = event.parse_as::<JavascriptDialogOpening>("Page.javascriptDialogOpening") {
-        // `beforeunload` appears because the page is being left on request.
-        let accept = dialog.kind == "beforeunload";
-        let outcome = if accept { "accepted" } else { "dismissed" };
-        let message = first_chars(&dialog.message, 500);
-        state.report_page_event("dialog", format!("a dialog was {outcome}: {} {message:?}", dialog.kind));
-        state.queue_follow_up(FollowUp::AnswerDialog { session: event.session.clone(), accept });
+        answer_dialog(event.session.clone(), dialog, state);
+    } else if let Some(opened) = event.parse_as::<FileChooserOpened>("Page.fileChooserOpened") {
+        state.targets().file_chooser = event.session.clone().zip(opened.backend_node_id);
+        state.notify_changed();
     } else if let Some(download) = event.parse_as::<DownloadWillBegin>("Page.downloadWillBegin") {
         let url = first_chars(&download.url, 200);
         state.report_page_event("download", format!("a download began: {:?} from {url}", download.suggested_filename));
     } else if let Some(session) = event.session.as_deref() {
         handle_frame_event(event, session, state);
     }
+}
+
+fn answer_dialog(session: Option<String>, dialog: JavascriptDialogOpening, state: &PageState) {
+    // `beforeunload` appears because the page is being left on request.
+    let is_leaving = dialog.kind == "beforeunload";
+    let armed = if is_leaving { None } else { state.targets().dialog_answers.pop_front() };
+    let answer = armed.unwrap_or(DialogAnswer { accept: is_leaving, text: None });
+    let outcome = if answer.accept { "accepted" } else { "dismissed" };
+    let message = first_chars(&dialog.message, 500);
+    let text = answer.text.as_deref().map(|text| format!(" with {:?}", first_chars(text, 100))).unwrap_or_default();
+    state.report_page_event("dialog", format!("a dialog was {outcome}{text}: {} {message:?}", dialog.kind));
+    let text = answer.text.or(dialog.default_prompt).filter(|_| answer.accept);
+    state.queue_follow_up(FollowUp::AnswerDialog { session, accept: answer.accept, text });
 }
 
 fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
@@ -129,6 +174,12 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
             target.crashed = false;
             targets.server_updates.record(monotonic_ms(), ServerUpdate::Loaded);
             state.history.forget_failed_script();
+        }
+    } else if let Some(inner) = event.parse_as::<NavigatedWithinDocument>("Page.navigatedWithinDocument") {
+        let mut targets = state.targets();
+        if let Some(target) = targets.sessions.get_mut(session).filter(|it| it.target == inner.frame_id) {
+            target.inner_navigations += 1;
+            target.url = inner.url;
         }
     } else if matches!(event.method.as_str(), "Page.frameAttached" | "Page.frameDetached") {
         state.targets().invalidate_frames(Some(session));
@@ -172,6 +223,14 @@ fn handle_inspector_event(event: &CdpEvent, state: &PageState) {
 
 fn handle_context_event(event: &CdpEvent, state: &PageState) {
     let Some(session) = event.session.as_deref() else { return };
+    if let Some(created) = event.parse_as::<ExecutionContextCreated>("Runtime.executionContextCreated") {
+        let data = &created.context.aux_data;
+        if let (true, Some(frame)) = (data["isDefault"] == true, data["frameId"].as_str()) {
+            let key = (session.to_owned(), frame.to_owned());
+            state.targets().main_contexts.insert(key, created.context.id);
+        }
+        return;
+    }
     let destroyed = event.parse_as::<ExecutionContextDestroyed>("Runtime.executionContextDestroyed");
     let context = match (event.method.as_str(), destroyed) {
         ("Runtime.executionContextsCleared", _) => None,
@@ -179,5 +238,7 @@ fn handle_context_event(event: &CdpEvent, state: &PageState) {
         _ => return,
     };
     state.remove_documents(session, context);
-    state.targets().invalidate_frames(Some(session));
+    let mut targets = state.targets();
+    targets.main_contexts.retain(|(of, _), known| of != session || context.is_some_and(|it| it != *known));
+    targets.invalidate_frames(Some(session));
 }

@@ -15,12 +15,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tether_base::error::{Error, ErrorKind, Result};
 use tether_cdp::CdpError;
+use tether_cdp::debugger::CallArgument;
+use tether_cdp::page_control::CallOnElement;
 use tether_cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, ReleaseObjectGroup};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::page_client::{OBJECT_GROUP, PageClient, noop_evaluation};
+use super::element_refs::ElementHandle;
+use super::evaluation_place::{EvaluationPlace, PlaceRequest, element_in_page, find_place};
+use super::page_client::{OBJECT_GROUP, PageClient, PageSession, noop_evaluation};
 use super::page_error::PageError;
+use super::targets::PageNotice;
+use super::wait_condition::wait_until_settled;
+use crate::window::token_redaction::redact_connection_tokens;
 
 /// Added to the caller's timeout, so that V8 can report that it has terminated the script.
 const REPORT_TIME: Duration = Duration::from_millis(250);
@@ -47,21 +54,57 @@ pub async fn evaluate_on_page(
     timeout: Duration,
     page: Option<&str>,
 ) -> Result<ExpressionResult> {
-    let session = client.select_session(page).await?;
-    Evaluation { client, session: session.as_deref(), timeout, may_terminate: true }.report(expression).await
+    let place = PlaceRequest { page: page.map(str::to_owned), ..PlaceRequest::default() };
+    evaluate_at(client, expression, timeout, &place).await
+}
+
+/// As [`evaluate_on_page`], in a frame or on an element: then the expression is a function, which is called with the element, or
+/// uses it as `element`.
+pub async fn evaluate_at(
+    client: &PageClient,
+    expression: &str,
+    timeout: Duration,
+    place: &PlaceRequest,
+) -> Result<ExpressionResult> {
+    let place = find_place(client, place).await?;
+    let page = place.session.as_deref().and_then(|session| client.state.targets().page_of(session));
+    let before = page.as_deref().and_then(|page| load_state(client, page));
+    let outcome = Evaluation { client, place, timeout, may_terminate: true }.report(expression).await;
+    if let (Some(page), Some(before)) = (page, before) {
+        wait_for_new_document(client, page, before).await;
+    }
+    outcome
+}
+
+/// How often a page has navigated, and whether it is loading.
+fn load_state(client: &PageClient, page: &str) -> Option<(u64, bool)> {
+    client.state.targets().sessions.get(page).map(|it| (it.navigations, it.loading))
+}
+
+/// Waits for the document of a page that was left since `before`, and says so.
+async fn wait_for_new_document(client: &PageClient, id: String, before: (u64, bool)) {
+    let Some(now) = load_state(client, &id).filter(|now| now.0 != before.0 || (now.1 && !before.1)) else { return };
+    let page = PageSession { client: client.clone(), id };
+    // A document that never finishes loading is used as it is.
+    let _ = wait_until_settled(&page, before.0, Duration::ZERO, Duration::ZERO).await;
+    let mut targets = client.state.targets();
+    let url = targets.sessions.get(&page.id).map(|it| redact_connection_tokens(it.url.clone())).unwrap_or_default();
+    if now.0 != before.0 || targets.sessions.get(&page.id).is_some_and(|it| it.navigations != before.0) {
+        targets.add_notice(PageNotice::Text(format!("the page went to {url}")));
+    }
 }
 
 /// As [`evaluate_on_page`] on the best page, for an expression of tether's own, which does not block the page. No script is
 /// terminated after a timeout: the one that the expression waits for is the page's own.
 pub async fn await_expression(client: &PageClient, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
-    let session = client.select_session(None).await?;
-    Evaluation { client, session: session.as_deref(), timeout, may_terminate: false }.report(expression).await
+    let place = EvaluationPlace { session: client.select_session(None).await?, ..EvaluationPlace::default() };
+    Evaluation { client, place, timeout, may_terminate: false }.report(expression).await
 }
 
 /// Where an expression is evaluated, and for how long.
 struct Evaluation<'a> {
     client: &'a PageClient,
-    session: Option<&'a str>,
+    place: EvaluationPlace,
     timeout: Duration,
     /// Whether a script that blocks the page is terminated on a timeout, or when the caller cancels.
     may_terminate: bool,
@@ -93,7 +136,7 @@ impl Evaluation<'_> {
         match result {
             Err(PageError::Cdp(CdpError::TimedOut { .. })) => {
                 if self.may_terminate {
-                    terminate_busy_script(self.client, self.session, REPORT_TIME).await;
+                    terminate_busy_script(self.client, self.place.session.as_deref(), REPORT_TIME).await;
                 }
             }
             // Terminated by V8: Chromium reports "Execution was terminated", Node 20 "Internal error".
@@ -107,9 +150,12 @@ impl Evaluation<'_> {
     }
 
     async fn evaluate_and_resolve(&self, expression: &str, until: Instant) -> Result<ExpressionResult, PageError> {
-        let command = evaluate_command(expression, self.timeout);
+        let command = Evaluate { context_id: self.place.context, ..evaluate_command(expression, self.timeout) };
         let group = ReleaseObjectGroup { object_group: command.object_group.clone() };
-        let evaluated = self.call(&command, until).await?;
+        let evaluated = match &self.place.element {
+            Some(element) => self.call_on_element(expression, element, &group.object_group, until).await?,
+            None => self.call(&command, until).await?,
+        };
         let is_exception = evaluated.exception_details.is_some();
         let Some(object_id) = evaluated.result.object_id.clone().filter(|_| !is_exception) else {
             return Ok(expression_result(evaluated));
@@ -131,12 +177,33 @@ impl Evaluation<'_> {
             }
             _ => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
         };
-        self.client.cdp.send(self.session, &group).await?;
+        self.client.cdp.send(self.place.session.as_deref(), &group).await?;
         result
     }
 
+    async fn call_on_element(
+        &self,
+        expression: &str,
+        element: &ElementHandle,
+        group: &str,
+        until: Instant,
+    ) -> Result<EvaluateResult, PageError> {
+        let object_id = element_in_page(self.client, element, group).await?;
+        let expression = expression.trim().trim_end_matches(';');
+        let call = CallOnElement {
+            function_declaration: format!(
+                "async function(element) {{ const it = (\n{expression}\n); return typeof it === 'function' ? it.call(element, element) : it }}"
+            ),
+            arguments: vec![CallArgument { object_id: Some(object_id.clone()), ..CallArgument::default() }],
+            object_id,
+            object_group: group.to_owned(),
+            user_gesture: true,
+        };
+        self.call(&call, until).await
+    }
+
     async fn call<C: CdpCommand>(&self, command: &C, until: Instant) -> Result<C::Response, PageError> {
-        self.client.call(self.session, command, until.saturating_duration_since(Instant::now())).await
+        self.client.call(self.place.session.as_deref(), command, until.saturating_duration_since(Instant::now())).await
     }
 }
 
@@ -156,10 +223,10 @@ struct TerminateOnDrop<'a> {
 
 impl Drop for TerminateOnDrop<'_> {
     fn drop(&mut self) {
-        let Evaluation { client, session, may_terminate, .. } = *self.evaluation;
+        let Evaluation { client, ref place, may_terminate, .. } = *self.evaluation;
         // Without a runtime, the connection is closed as well.
         if let (true, Ok(runtime)) = (may_terminate && !self.is_finished, Handle::try_current()) {
-            let (client, session) = (client.clone(), session.map(str::to_owned));
+            let (client, session) = (client.clone(), place.session.clone());
             runtime.spawn(async move { terminate_busy_script(&client, session.as_deref(), CANCEL_CHECK).await });
         }
     }

@@ -77,7 +77,7 @@ async fn find_and_enter_frames(page: &PageSession) -> Result<(Vec<ScriptedFrame>
         slow.extend(entered[index].as_ref().is_err_and(PageError::is_timeout).then(|| frame.session.clone()));
         slow.extend(owners[index].as_ref().is_err_and(PageError::is_timeout).then(|| of_parent.clone()));
     }
-    let mut found = vec![ScriptedFrame { document: main, owner: None }];
+    let mut found = vec![ScriptedFrame { document: main, info: listed[0].info.clone(), owner: None }];
     // The index in `found` of each listed frame.
     let mut found_at = vec![None; listed.len()];
     found_at[0] = Some(0);
@@ -85,7 +85,8 @@ async fn find_and_enter_frames(page: &PageSession) -> Result<(Vec<ScriptedFrame>
         let parent = listed[index].parent.and_then(|parent| found_at[parent]);
         if let (Ok(document), Some(parent), Ok(number)) = (&entered[index], parent, &owners[index]) {
             found_at[index] = Some(found.len());
-            found.push(ScriptedFrame { document: document.clone(), owner: Some((parent, *number)) });
+            let (document, info) = (document.clone(), listed[index].info.clone());
+            found.push(ScriptedFrame { document, info, owner: Some((parent, *number)) });
         }
     }
     Ok((found, slow))
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn parents_are_found_across_sessions() {
         let frame = |id: &str, parent: Option<&str>, session: &str| ListedFrame {
-            info: FrameInfo { id: id.into(), parent_id: parent.map(str::to_owned), url: String::new() },
+            info: FrameInfo { id: id.into(), parent_id: parent.map(str::to_owned), name: None, url: String::new() },
             session: session.into(),
             parent: None,
         };

@@ -3,7 +3,7 @@
 //! There is one for all launches of a workspace's window, so that cursors stay valid over a relaunch.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tether_base::clock::now_ms;
@@ -14,7 +14,10 @@ use tokio::sync::watch;
 
 use super::console::{ConsoleMessage, ConsoleSource, page_event_message, parse_console_event};
 use super::element_refs::RefCounter;
-use super::network::{NetworkLog, RecordedRequest};
+use super::network::request_details::{RecordedBody, RequestDetail};
+use super::network::{BodyToTake, NetworkLog, RecordedRequest};
+use super::page_settings::PageSettings;
+use super::profile::heap_summary::HeapSummary;
 
 /// Capacity of the console.
 const CONSOLE_LIMITS: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };
@@ -26,6 +29,10 @@ pub struct PageHistory {
     /// VS Code's own log, which is shown on request.
     workbench_log: Mutex<Ring<ConsoleMessage>>,
     network: Mutex<NetworkLog>,
+    /// What is set for the pages.
+    pub(super) settings: PageSettings,
+    /// The workspace, whose files requests may get.
+    workspace: Option<PathBuf>,
     /// Assigns the numbers of refs.
     pub(super) ref_counter: RefCounter,
     /// Serialises input batches, so that the events of two callers never interleave.
@@ -33,6 +40,8 @@ pub struct PageHistory {
     /// Incremented with each console message.
     console_count: watch::Sender<u64>,
     cutoffs: Mutex<ReplayCutoffs>,
+    /// The classes of the heap snapshot that was taken last.
+    last_heap: Mutex<Option<HeapSummary>>,
 }
 
 /// The newest recorded console message (epoch ms) for each kind of connection.
@@ -73,17 +82,30 @@ impl fmt::Debug for PageHistory {
 }
 
 impl PageHistory {
-    /// `ref_file` keeps the numbers of refs from being reused by a later supervisor.
+    /// `ref_file` keeps the numbers of refs from being reused by a later supervisor; beside it are the settings of pages.
     pub fn new(ref_file: Option<PathBuf>) -> PageHistory {
         PageHistory {
             console: Mutex::new(Ring::new(CONSOLE_LIMITS)),
             workbench_log: Mutex::new(Ring::new(WORKBENCH_LIMITS)),
             network: Mutex::default(),
+            settings: PageSettings::load(ref_file.as_ref().map(|file| file.with_file_name("page-settings.json"))),
+            workspace: None,
             ref_counter: RefCounter::new(ref_file),
             input_lock: tokio::sync::Mutex::default(),
             console_count: watch::Sender::default(),
             cutoffs: Mutex::default(),
+            last_heap: Mutex::default(),
         }
+    }
+
+    /// The same, of a workspace.
+    pub fn of_workspace(self, workspace: PathBuf) -> PageHistory {
+        PageHistory { workspace: Some(workspace), ..self }
+    }
+
+    /// The workspace, if it is of one.
+    pub fn workspace(&self) -> Option<&Path> {
+        self.workspace.as_deref()
     }
 
     /// The number of console messages so far, to wait for further ones.
@@ -122,6 +144,52 @@ impl PageHistory {
         (network.read(query), network.in_flight())
     }
 
+    /// A request by its number, and what is kept of it.
+    pub fn find_request(&self, id: u64) -> Option<(RecordedRequest, Option<RequestDetail>)> {
+        lock(&self.network).find(id)
+    }
+
+    /// The session of a request that is kept.
+    pub fn session_of_request(&self, id: u64) -> Option<String> {
+        lock(&self.network).details().key(id)?.0.clone()
+    }
+
+    /// The classes of the heap snapshot that was taken last.
+    pub(super) fn last_heap(&self) -> Option<HeapSummary> {
+        lock(&self.last_heap).clone()
+    }
+
+    /// Keeps the classes of a heap snapshot, for the next one.
+    pub(super) fn set_last_heap(&self, summary: HeapSummary) {
+        *lock(&self.last_heap) = Some(summary);
+    }
+
+    /// What is set for the pages.
+    pub fn settings(&self) -> &PageSettings {
+        &self.settings
+    }
+
+    /// A body that is still in the browser.
+    pub(super) fn body_in_browser(&self, id: u64) -> Option<BodyToTake> {
+        let key = lock(&self.network).details().key(id)?.clone();
+        Some(BodyToTake { id, key })
+    }
+
+    /// Records a body that was taken, or is lost.
+    pub(super) fn set_body(&self, id: u64, body: RecordedBody) {
+        lock(&self.network).details().set_body(id, body);
+    }
+
+    /// The HTTP status of the newest document that a session has loaded from a URL.
+    pub(super) fn document_status(&self, session: &str, url: &str) -> Option<u16> {
+        lock(&self.network).document_status(session, url)
+    }
+
+    /// The text of the newest script from a URL, if it is kept.
+    pub(super) fn script_text(&self, url: &str) -> Option<String> {
+        lock(&self.network).script_text(url)
+    }
+
     /// Whether a page waits for a response that ends.
     pub(super) fn has_requests_in_flight(&self) -> bool {
         lock(&self.network).in_flight().iter().any(|request| request.kind != "EventSource")
@@ -142,16 +210,29 @@ impl PageHistory {
         *lock(&self.cutoffs)
     }
 
-    /// Records a console or network event; `cutoffs` are those of when its connection was opened.
+    /// Records a network event; returns the body that has arrived with it, if that is to be taken.
+    pub(super) fn record_network(&self, event: &CdpEvent) -> Option<BodyToTake> {
+        lock(&self.network).record_event(event)
+    }
+
+    /// Records a console event; `cutoffs` are those of when its connection was opened.
     pub(super) fn record_event(&self, event: &CdpEvent, source: ConsoleSource, mut cutoffs: ReplayCutoffs) {
-        if event.method.starts_with("Network.") {
-            lock(&self.network).record_event(event);
-        } else if let Some(message) = parse_console_event(event, source)
+        if let Some(message) = parse_console_event(event, source)
             && message.at > *cutoffs.cutoff_mut(source)
         {
             lock(&self.cutoffs).advance(source, message.at);
             self.push_message(message);
         }
+    }
+
+    /// Ends what was set for one launch only.
+    pub fn end_launch_settings(&self) {
+        self.settings.end_launch();
+    }
+
+    /// What is set for the pages, a line each.
+    pub fn describe_settings(&self) -> Vec<String> {
+        self.settings.describe()
     }
 
     /// Records in the console that a new window is being launched.

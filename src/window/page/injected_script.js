@@ -581,6 +581,92 @@
     return { target: describe(option) };
   }
 
+  const OWN_PICKERS = new Set(['color', 'date', 'datetime-local', 'month', 'range', 'time', 'week']);
+
+  function fireChanged(e) {
+    e.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+    e.dispatchEvent(new Event('change', { bubbles: true }));
+  }
+
+  // Selects the options of a <select> that have one of these labels or values, and no others.
+  async function selectValues(number, values, ms) {
+    const can = await waitUntilActionable(number, { enabled: true, hit: false }, ms);
+    if (can.fail) return can;
+    const e = elementOf(number);
+    if (e.localName !== 'select') return { ...can, fail: 'it is no <select>' };
+    const options = Array.from(e.options);
+    const find = (value) => options.find((it) => it.value === value) ?? options.find((it) => cleanText(it.label) === cleanText(value));
+    const found = values.map(find);
+    const missing = values.find((_, index) => !found[index]);
+    if (missing !== undefined) {
+      const labels = options.slice(0, MOST_OPTIONS).map((it) => quote(shorten(cleanText(it.label), 60))).join(', ');
+      return { ...can, fail: `it has no option ${quote(shorten(missing, 60))}, only ${labels}` };
+    }
+    if (found.length > 1 && !e.multiple) return { ...can, fail: 'it takes one option' };
+    if (found.some((it) => it.disabled)) return { ...can, fail: 'disabled' };
+    e.focus({ preventScroll: true });
+    if (options.some((it) => it.selected !== found.includes(it))) {
+      if (e.multiple) options.forEach((it) => { it.selected = found.includes(it); });
+      else found[0].selected = true;
+      fireChanged(e);
+    }
+    return can;
+  }
+
+  // Prepares a field for its new value: `what` is `done`, `click` (it is to be toggled), or `text` (all of its text is selected).
+  async function fill(number, value, ms) {
+    const e = elementOf(number);
+    if (!e) return { fail: 'removed' };
+    if (e.localName === 'select') return { ...await selectValues(number, e.multiple ? value.split(/\s*,\s*/).filter(Boolean) : [value], ms), what: 'done' };
+    const checked = checkedState(e);
+    if (checked !== null) {
+      if (value !== 'true' && value !== 'false') return { fail: 'it takes `true` or `false`', target: describe(e) };
+      return { ...await waitUntilActionable(number, { enabled: true, hit: false }, ms), what: checked === (value === 'true') ? 'done' : 'click' };
+    }
+    const can = await focus(number, ms);
+    if (can.fail) return can;
+    if (e.readOnly) return { ...can, fail: 'it is read-only' };
+    if (e.localName === 'input' && OWN_PICKERS.has(e.type)) {
+      e.value = value;
+      if (e.value.toLowerCase() !== value.toLowerCase()) return { ...can, fail: `it does not take ${quote(shorten(value, 60))}` };
+      fireChanged(e);
+      return { ...can, what: 'done' };
+    }
+    if (typeof e.select === 'function') e.select();
+    else if (e.isContentEditable) getSelection().selectAllChildren(e);
+    else return { ...can, fail: 'it takes no text' };
+    return { ...can, what: 'text' };
+  }
+
+  // Whether it is checked; null for what cannot be.
+  function checkedState(e) {
+    if (e.localName === 'input' && (e.type === 'checkbox' || e.type === 'radio')) return e.checked;
+    const label = e.closest?.('label')?.control;
+    if (label && (label.type === 'checkbox' || label.type === 'radio')) return label.checked;
+    const state = e.getAttribute('aria-checked');
+    return state === null ? null : state === 'true';
+  }
+
+  const isChecked = (number) => { const e = elementOf(number); return e ? checkedState(e) : null; };
+
+  // Sends the paste event of a clipboard with this text to the focused element; whether the text is still to be inserted.
+  function paste(text) {
+    const e = document.hasFocus() ? focusedElement() : null;
+    if (!e || e.localName === 'iframe' || e.localName === 'frame') return null;
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', text);
+    return e.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true, composed: true }));
+  }
+
+  // The number of the file input that an element is or has; 0: it has none.
+  function fileInput(number) {
+    const e = elementOf(number);
+    if (!e) return null;
+    const is = (it) => it?.localName === 'input' && it.type === 'file';
+    const found = [e, e.control, e.closest?.('label')?.control].find(is) ?? e.querySelector('input[type=file]');
+    return found ? numberOf(found) : 0;
+  }
+
   // The rectangle of an element, for a screenshot.
   async function rectangle(number, ms) {
     const can = await waitUntilActionable(number, { enabled: false, hit: false }, ms);
@@ -660,9 +746,25 @@
     });
   }
 
+  const storageItems = (area) => Object.fromEntries(Object.entries(globalThis[area]));
+
+  function setStorage(area, pairs) {
+    for (const [name, value] of pairs) globalThis[area].setItem(name, value);
+    return true;
+  }
+
+  function clearStorage(area, name) {
+    const storage = globalThis[area];
+    const removed = name === null ? storage.length : Number(storage.getItem(name) !== null);
+    if (name === null) storage.clear();
+    else storage.removeItem(name);
+    return removed;
+  }
+
   globalThis.tether = {
+    storageItems, setStorage, clearStorage,
     takeSnapshot, waitUntilActionable, pointInParent, checkNativeDrag, focus, selectOption, rectangle, waitUntilSettled,
-    numberOf, recordTyping,
+    numberOf, recordTyping, selectValues, fill, isChecked, paste, fileInput, element: elementOf,
     waitForText: (text, ms) => waitUntil(() => showsText(text), ms),
     waitUntilGone: (number, ms) => waitUntil(() => isGone(number), ms),
   };

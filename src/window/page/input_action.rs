@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tether_base::clipped_text::first_chars;
 
+use super::targets::DialogAnswer;
 use crate::vocabulary::MouseButton;
 
 /// One action of a batch.
@@ -31,6 +32,22 @@ pub enum ActionKind {
     Type { into: Option<String>, text: String },
     /// Presses key chords, separated by spaces, with an element (a ref) focused.
     Press { at: Option<String>, keys: String, count: u32 },
+    /// Sets fields (refs) to values: texts, options, dates, `true` or `false`.
+    Fill { fields: Vec<(String, String)> },
+    /// Selects the options with these labels or values, and no others.
+    Select { at: String, values: Vec<String> },
+    /// Checks a box, or unchecks it.
+    Check { at: String, checked: bool },
+    /// Pastes text into an element (a ref), or into the focused one.
+    Paste { into: Option<String>, text: String },
+    /// Gives files of the workspace to a file input, or to what opens the dialog for files.
+    Upload { at: String, files: Vec<String> },
+    /// Drops files of the workspace on an element.
+    DropFiles { at: ActionTarget, files: Vec<String> },
+    /// Presses the left button for some time.
+    LongPress { at: ActionTarget, hold: Duration },
+    /// Answers the next dialog of this batch.
+    Dialog(DialogAnswer),
     /// Waits for the page.
     Wait(WaitCondition),
 }
@@ -64,7 +81,15 @@ impl ActionKind {
             | ActionKind::Drag { from: ActionTarget::Ref(name), .. }
             | ActionKind::Scroll { at: Some(ActionTarget::Ref(name)), .. }
             | ActionKind::Wait(WaitCondition::ElementGone(name)) => Some(name),
-            ActionKind::Type { into: name, .. } | ActionKind::Press { at: name, .. } => name.as_deref(),
+            ActionKind::LongPress { at: ActionTarget::Ref(name), .. }
+            | ActionKind::DropFiles { at: ActionTarget::Ref(name), .. }
+            | ActionKind::Select { at: name, .. }
+            | ActionKind::Check { at: name, .. }
+            | ActionKind::Upload { at: name, .. } => Some(name),
+            ActionKind::Fill { fields } => fields.first().map(|(name, _)| name.as_str()),
+            ActionKind::Type { into: name, .. }
+            | ActionKind::Press { at: name, .. }
+            | ActionKind::Paste { into: name, .. } => name.as_deref(),
             _ => None,
         }
     }
@@ -112,6 +137,24 @@ impl fmt::Display for ActionKind {
                 write!(f, "press {keys}")?;
                 at.as_ref().map_or(Ok(()), |name| write!(f, " in {name}"))?;
                 if *count == 1 { Ok(()) } else { write!(f, " {count} times") }
+            }
+            // The values may be secret.
+            ActionKind::Fill { fields } => {
+                let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+                write!(f, "fill {}", names.join(", "))
+            }
+            ActionKind::Select { at, values } => write!(f, "select {values:?} in {at}"),
+            ActionKind::Check { at, checked } => write!(f, "{} {at}", if *checked { "check" } else { "uncheck" }),
+            ActionKind::Paste { into, text } => {
+                write!(f, "paste {} characters", text.chars().count())?;
+                into.as_ref().map_or(Ok(()), |name| write!(f, " into {name}"))
+            }
+            ActionKind::Upload { at, files } => write!(f, "upload {files:?} to {at}"),
+            ActionKind::DropFiles { at, files } => write!(f, "drop {files:?} on {at}"),
+            ActionKind::LongPress { at, hold } => write!(f, "press {at} for {} ms", hold.as_millis()),
+            ActionKind::Dialog(answer) => {
+                write!(f, "{} the next dialog", if answer.accept { "accept" } else { "dismiss" })?;
+                answer.text.as_ref().map_or(Ok(()), |text| write!(f, " with {:?}", first_chars(text, 40)))
             }
             ActionKind::Wait(WaitCondition::TextShown(text)) => write!(f, "wait for {text:?}"),
             ActionKind::Wait(WaitCondition::ElementGone(name)) => write!(f, "wait until {name} is gone"),

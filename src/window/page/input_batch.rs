@@ -64,6 +64,8 @@ pub async fn run_actions(
     // So that keys reach the page even when its window is not in front.
     let focus = SetFocusEmulationEnabled { enabled: true };
     session.call(&focus, EVENT_TIMEOUT).await.map_err(|error| client.user_error(error))?;
+    // Those that this batch leaves answer no later dialog.
+    let _answers = ForgetAnswers(client);
     let mut steps = Vec::new();
     for action in actions {
         if let Some(page) = action.kind.page_ref().and_then(|name| client.page_of_ref(name).ok()) {
@@ -85,6 +87,15 @@ pub async fn run_actions(
         None => None,
     };
     Ok(BatchOutcome { steps, snapshot })
+}
+
+/// Forgets the answers to dialogs that were not needed.
+struct ForgetAnswers<'a>(&'a PageClient);
+
+impl Drop for ForgetAnswers<'_> {
+    fn drop(&mut self) {
+        self.0.state.targets().dialog_answers.clear();
+    }
 }
 
 /// Takes a snapshot of the page that was acted on; if the actions closed it, of the page that is left.
@@ -181,6 +192,27 @@ impl ActionContext<'_> {
                 }
                 Ok(target)
             }
+            ActionKind::Fill { fields } => {
+                let mut filled = Vec::new();
+                for (name, value) in fields {
+                    filled.extend(self.fill(name, value).await?);
+                }
+                Ok(Some(filled.join(", ")))
+            }
+            ActionKind::Select { at, values } => self.select(at, values).await,
+            ActionKind::Check { at, checked } => self.toggle(at, *checked).await,
+            ActionKind::Paste { into, text } => {
+                let target = self.focus(into.as_deref()).await?;
+                self.paste(text).await?;
+                Ok(target)
+            }
+            ActionKind::Upload { at, files } => self.upload(at, files).await,
+            ActionKind::DropFiles { at, files } => self.drop_files(at, files).await,
+            ActionKind::LongPress { at, hold } => self.long_press(at, *hold).await,
+            ActionKind::Dialog(answer) => {
+                self.page.client.state.targets().dialog_answers.push_back(answer.clone());
+                Ok(None)
+            }
             ActionKind::Wait(condition) => self.wait_for(condition).await.map(|()| None),
         }
     }
@@ -236,6 +268,6 @@ async fn type_text(page: &PageSession, text: &str) -> Result<(), PageError> {
 }
 
 /// Inserts text without key events, as an input method does.
-async fn insert_text(page: &PageSession, text: String) -> Result<(), PageError> {
+pub(super) async fn insert_text(page: &PageSession, text: String) -> Result<(), PageError> {
     page.call(&InsertText { text }, EVENT_TIMEOUT).await.map(drop)
 }

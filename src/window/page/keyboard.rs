@@ -77,6 +77,14 @@ const CHARACTER_KEYS: &[(char, char, &str, u32)] = &[
 fn resolve_alias(name: &str) -> &str {
     match name.to_ascii_lowercase().as_str() {
         "ctrl" => "Control",
+        // That of the shortcuts of the platform.
+        "controlormeta" | "mod" => {
+            if cfg!(target_os = "macos") {
+                "Meta"
+            } else {
+                "Control"
+            }
+        }
         "cmd" | "command" | "super" | "win" => "Meta",
         "option" => "Alt",
         "esc" => "Escape",
@@ -264,6 +272,7 @@ mod tests {
         assert_eq!(describe_events("Shift+F10")[1], "rawKeyDown F10 F10 121 8");
         assert_eq!(describe_events("+")[0], "keyDown + Equal 187 0 types \"+\"");
         assert_eq!(describe_events("Control++")[1], "rawKeyDown + Equal 187 2");
+        assert_eq!(describe_events("ControlOrMeta+K"), describe_events("Control+K"));
         assert_eq!(describe_events("Control")[0], "rawKeyDown Control ControlLeft 17 2");
     }
 

@@ -121,12 +121,12 @@ fn interpolate_point(from: PagePoint, to: PagePoint, share: f64) -> PagePoint {
     PagePoint { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share }
 }
 
-fn press_event(at: PagePoint, button: MouseButton, click_count: u32) -> DispatchMouseEvent {
+pub fn press_event(at: PagePoint, button: MouseButton, click_count: u32) -> DispatchMouseEvent {
     let (name, buttons) = button_codes(button);
     DispatchMouseEvent { kind: "mousePressed", button: name, buttons, click_count, ..move_event(at) }
 }
 
-fn release_event(at: PagePoint, button: MouseButton, click_count: u32) -> DispatchMouseEvent {
+pub fn release_event(at: PagePoint, button: MouseButton, click_count: u32) -> DispatchMouseEvent {
     DispatchMouseEvent { kind: "mouseReleased", button: button_codes(button).0, click_count, ..move_event(at) }
 }
 

@@ -1,6 +1,19 @@
 //! Records the window's network requests: those in flight, and a ring of completed ones.
 //!
-//! A request enters the ring when it has completed, so that a reader with a cursor gets each once, with its outcome.
+//! A request enters the ring when it has completed, so that a reader with a cursor gets each once, with its outcome. Headers,
+//! bodies and messages are kept beside it, in [`request_details`].
+//!
+//! | file | owns |
+//! |---|---|
+//! | `request_details` | headers, bodies, timing, initiator and messages of the recorded requests, within a budget |
+//! | `response_body` | takes bodies from the browser |
+//! | `initiator_places` | the places in sources from which a request was made |
+//! | `har` | the requests as an HTTP archive |
+
+pub mod har;
+pub mod initiator_places;
+pub mod request_details;
+pub mod response_body;
 
 use std::collections::VecDeque;
 
@@ -8,10 +21,13 @@ use tether_base::clipped_text::first_chars;
 use tether_base::clock::now_ms;
 use tether_base::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 use tether_cdp::CdpEvent;
-use tether_cdp::events::{
-    LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
+use tether_cdp::network::{
+    DataReceived, EventSourceMessage, LoadingFailed, LoadingFinished, RequestExtraInfo, RequestWillBeSent,
+    ResponseExtraInfo, ResponseInfo, ResponseReceived, WebSocketClosed, WebSocketCreated, WebSocketFrameEvent,
+    WebSocketHandshakeResponse,
 };
 
+use self::request_details::{ChannelMessage, HeaderSide, RequestDetail, RequestDetails};
 use super::console::redact_and_clip;
 
 /// Capacity for completed requests.
@@ -23,6 +39,8 @@ const MAX_URL_BYTES: usize = 1000;
 /// One request, and its response as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedRequest {
+    /// Its number, which rises.
+    pub id: u64,
     /// When it was sent, in epoch milliseconds.
     pub at: u64,
     /// The HTTP method.
@@ -45,17 +63,28 @@ pub struct RecordedRequest {
     pub from: Option<&'static str>,
 }
 
+impl RecordedRequest {
+    /// Whether it matches one word of a filter: a method, a type, a status (`404`, `4xx`), `failed`, or a part of the URL.
+    fn matches_word(&self, word: &str) -> bool {
+        let has_status = |status: u16| {
+            let text = status.to_string();
+            text == word || (word.len() == 3 && word.ends_with("xx") && text.get(..1) == word.get(..1))
+        };
+        self.url.to_lowercase().contains(word)
+            || self.method.eq_ignore_ascii_case(word)
+            || self.kind.eq_ignore_ascii_case(word)
+            || self.status.is_some_and(has_status)
+            || (word == "failed" && (self.failure.is_some() || self.status.is_some_and(|status| status >= 400)))
+    }
+}
+
 impl RingEntry for RecordedRequest {
     fn bytes(&self) -> usize {
         self.url.len() + self.failure.as_ref().map_or(0, String::len) + self.mime.len() + 150
     }
 
     fn matches(&self, filter: &str) -> bool {
-        self.url.to_lowercase().contains(filter)
-            || self.method.eq_ignore_ascii_case(filter)
-            || self.kind.eq_ignore_ascii_case(filter)
-            || self.status.is_some_and(|status| status.to_string() == filter)
-            || (filter == "failed" && (self.failure.is_some() || self.status.is_some_and(|status| status >= 400)))
+        filter.split_whitespace().all(|word| self.matches_word(word))
     }
 }
 
@@ -64,23 +93,40 @@ pub struct NetworkLog {
     completed: Ring<RecordedRequest>,
     /// Oldest first.
     in_flight: VecDeque<RequestInFlight>,
+    details: RequestDetails,
     /// The URL and HTTP status of the newest script that its server failed to make, while nothing newer is known.
     failed_script: Option<(String, u16)>,
 }
 
 /// Session and request id; request ids are unique only within a target.
-type RequestKey = (Option<String>, String);
+pub type RequestKey = (Option<String>, String);
 
 struct RequestInFlight {
     key: RequestKey,
     request: RecordedRequest,
     /// Seconds of the browser's monotonic clock.
     started: f64,
+    /// Bytes of the body so far, decoded.
+    body_bytes: u64,
+}
+
+/// A body that the browser has, and that is to be taken from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyToTake {
+    /// The request's number.
+    pub id: u64,
+    /// By which the browser knows it.
+    pub key: RequestKey,
 }
 
 impl Default for NetworkLog {
     fn default() -> Self {
-        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: VecDeque::new(), failed_script: None }
+        NetworkLog {
+            completed: Ring::new(COMPLETED_LIMITS),
+            in_flight: VecDeque::new(),
+            details: RequestDetails::default(),
+            failed_script: None,
+        }
     }
 }
 
@@ -88,6 +134,36 @@ impl NetworkLog {
     /// The completed requests that match a query.
     pub fn read(&self, query: &RingQuery) -> RingExtract<RecordedRequest> {
         self.completed.read(query)
+    }
+
+    /// A request by its number, and what is kept of it.
+    pub fn find(&self, id: u64) -> Option<(RecordedRequest, Option<RequestDetail>)> {
+        let completed = self.completed.iter().rev().find(|request| request.id == id);
+        let in_flight = || self.in_flight.iter().map(|pending| &pending.request).find(|request| request.id == id);
+        let request = completed.or_else(in_flight)?.clone();
+        Some((request, self.details.get(id).cloned()))
+    }
+
+    /// The details of the recorded requests.
+    pub fn details(&mut self) -> &mut RequestDetails {
+        &mut self.details
+    }
+
+    /// The text of the newest script from this URL, if it is kept.
+    pub fn script_text(&self, url: &str) -> Option<String> {
+        let scripts = self.completed.iter().rev().filter(|request| request.kind == "Script" && request.url == url);
+        scripts.take(5).find_map(|request| self.details.get(request.id)?.body.text().map(str::to_owned))
+    }
+
+    /// The HTTP status of the newest document that a session has loaded from a URL.
+    pub fn document_status(&self, session: &str, url: &str) -> Option<u16> {
+        let of_session = |request: &&RecordedRequest| {
+            self.details.key(request.id).is_some_and(|(of, _)| of.as_deref() == Some(session))
+        };
+        let in_flight = self.in_flight.iter().rev().map(|pending| &pending.request);
+        let documents = in_flight.chain(self.completed.iter().rev()).filter(|request| request.kind == "Document");
+        let address = |url: &str| url.split('#').next().unwrap_or_default().to_owned();
+        documents.take(20).filter(of_session).find(|request| address(&request.url) == address(url))?.status
     }
 
     /// The newest script that its server failed to make, and the HTTP status; until [`NetworkLog::forget_failed_script`].
@@ -107,35 +183,67 @@ impl NetworkLog {
         all
     }
 
-    /// Records an event of the `Network` domain; returns whether it is one.
-    pub fn record_event(&mut self, event: &CdpEvent) -> bool {
+    /// Records an event of the `Network` domain; returns the body that has arrived with it, if that is to be taken.
+    pub fn record_event(&mut self, event: &CdpEvent) -> Option<BodyToTake> {
         let key = |id: String| (event.session.clone(), id);
-        if let Some(sent) = event.parse_as::<RequestWillBeSent>("Network.requestWillBeSent") {
+        if let Some(data) = event.parse_as::<DataReceived>("Network.dataReceived") {
+            let key = key(data.request_id);
+            if let Some(pending) = self.in_flight.iter_mut().find(|pending| pending.key == key) {
+                pending.body_bytes += data.data_length.max(0) as u64;
+            }
+        } else if let Some(sent) = event.parse_as::<RequestWillBeSent>("Network.requestWillBeSent") {
             self.begin_request(key(sent.request_id.clone()), sent);
+        } else if let Some(extra) = event.parse_as::<RequestExtraInfo>("Network.requestWillBeSentExtraInfo") {
+            self.details.set_raw_headers(&key(extra.request_id), HeaderSide::Request, &extra.headers);
+        } else if let Some(extra) = event.parse_as::<ResponseExtraInfo>("Network.responseReceivedExtraInfo") {
+            self.details.set_raw_headers(&key(extra.request_id), HeaderSide::Response, &extra.headers);
         } else if let Some(received) = event.parse_as::<ResponseReceived>("Network.responseReceived") {
             let key = key(received.request_id);
             if let Some(pending) = self.in_flight.iter_mut().find(|pending| pending.key == key) {
                 apply_response(&mut pending.request, &received.response);
                 pending.request.kind = received.kind.unwrap_or_default();
+                self.details.set_response(pending.request.id, &received.response);
                 if is_failed_script(&pending.request) {
                     let status = pending.request.status.unwrap_or_default();
                     self.failed_script = Some((pending.request.url.clone(), status));
                 }
             }
         } else if let Some(finished) = event.parse_as::<LoadingFinished>("Network.loadingFinished") {
-            let bytes = finished.encoded_data_length.max(0.0) as u64;
-            self.end_request(&key(finished.request_id), finished.timestamp, |request| request.bytes = bytes);
+            return self.finish_request(key(finished.request_id), finished.timestamp, finished.encoded_data_length);
         } else if let Some(failed) = event.parse_as::<LoadingFailed>("Network.loadingFailed") {
             let why = failed.blocked_reason.map_or(failed.error_text, |reason| format!("blocked: {reason}"));
             self.end_request(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
-        } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
+        } else {
+            self.record_channel_event(event, key);
+        }
+        None
+    }
+
+    /// WebSockets and event streams.
+    fn record_channel_event(&mut self, event: &CdpEvent, key: impl Fn(String) -> RequestKey) {
+        if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
             let (method, kind) = ("GET".into(), "WebSocket".into());
             let url = redact_and_clip(created.url, MAX_URL_BYTES);
-            self.completed.push(RecordedRequest { at: now_ms(), method, kind, url, ..RecordedRequest::default() });
-        } else {
-            return event.method.starts_with("Network.");
+            let detail = RequestDetail { initiator: created.initiator, ..RequestDetail::default() };
+            let id = self.details.begin(key(created.request_id), detail);
+            self.completed.push(RecordedRequest { id, at: now_ms(), method, kind, url, ..RecordedRequest::default() });
+        } else if let Some(it) =
+            event.parse_as::<WebSocketHandshakeResponse>("Network.webSocketHandshakeResponseReceived")
+        {
+            let key = key(it.request_id);
+            self.details.set_raw_headers(&key, HeaderSide::Response, &it.response.headers);
+            self.details.set_raw_headers(&key, HeaderSide::Request, &it.response.request_headers.unwrap_or_default());
+        } else if let Some(frame) = event.parse_as::<WebSocketFrameEvent>("Network.webSocketFrameReceived") {
+            let message = ChannelMessage::of_frame(false, frame.response);
+            self.details.add_message(&key(frame.request_id), message);
+        } else if let Some(frame) = event.parse_as::<WebSocketFrameEvent>("Network.webSocketFrameSent") {
+            let message = ChannelMessage::of_frame(true, frame.response);
+            self.details.add_message(&key(frame.request_id), message);
+        } else if let Some(closed) = event.parse_as::<WebSocketClosed>("Network.webSocketClosed") {
+            self.details.add_message(&key(closed.request_id), ChannelMessage::closed());
+        } else if let Some(said) = event.parse_as::<EventSourceMessage>("Network.eventSourceMessageReceived") {
+            self.details.add_message(&key(said.request_id), ChannelMessage::of_event(&said.event_name, &said.data));
         }
-        true
     }
 
     fn begin_request(&mut self, key: RequestKey, sent: RequestWillBeSent) {
@@ -144,26 +252,39 @@ impl NetworkLog {
                 apply_response(request, response);
                 request.bytes = response.encoded_data_length.max(0.0) as u64;
             });
+            self.details.set_redirect(&key, response);
         }
         // Data URLs cause no network traffic.
         if sent.request.url.starts_with("data:") {
             return;
         }
+        let id = self.details.begin(key.clone(), RequestDetail::of_request(&sent));
         let request = RecordedRequest {
+            id,
             at: (sent.wall_time * 1000.0).max(0.0) as u64,
             method: sent.request.method,
             url: redact_and_clip(sent.request.url, MAX_URL_BYTES),
             kind: sent.kind.unwrap_or_default(),
             ..RecordedRequest::default()
         };
-        let started = sent.timestamp;
-        match self.in_flight.iter_mut().find(|pending| pending.key == key) {
-            Some(pending) => *pending = RequestInFlight { key, request, started },
-            None => self.in_flight.push_back(RequestInFlight { key, request, started }),
+        let begun = RequestInFlight { key, request, started: sent.timestamp, body_bytes: 0 };
+        match self.in_flight.iter_mut().find(|pending| pending.key == begun.key) {
+            Some(pending) => *pending = begun,
+            None => self.in_flight.push_back(begun),
         }
         if self.in_flight.len() > MAX_IN_FLIGHT {
             self.fail_request(0, "no longer followed: too many requests were in flight");
         }
+    }
+
+    fn finish_request(&mut self, key: RequestKey, at: f64, encoded: f64) -> Option<BodyToTake> {
+        let index = self.in_flight.iter().position(|pending| pending.key == key)?;
+        let RequestInFlight { request, body_bytes, .. } = self.in_flight.get(index)?;
+        let (id, body_bytes) = (request.id, *body_bytes);
+        let is_taken = response_body::is_taken_at_once(&request.kind, body_bytes);
+        self.details.set_body_size(id, body_bytes, is_taken);
+        self.end_request(&key, at, |request| request.bytes = encoded.max(0.0) as u64);
+        is_taken.then_some(BodyToTake { id, key })
     }
 
     fn end_request(&mut self, key: &RequestKey, at: f64, complete: impl FnOnce(&mut RecordedRequest)) {
@@ -172,6 +293,7 @@ impl NetworkLog {
         let Some(RequestInFlight { mut request, started, .. }) = ended else { return };
         request.duration_ms = Some(((at - started) * 1000.0).max(0.0) as u64);
         complete(&mut request);
+        self.details.set_end(request.id, at);
         self.completed.push(request);
     }
 
@@ -206,120 +328,4 @@ fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json, value::RawValue};
-
-    fn record(network: &mut NetworkLog, method: &str, params: Value) {
-        let params = RawValue::from_string(params.to_string()).unwrap();
-        assert!(network.record_event(&CdpEvent {
-            session: Some("S".into()),
-            method: format!("Network.{method}"),
-            params
-        }));
-    }
-
-    fn sent(id: &str, url: &str, extra: Value) -> Value {
-        let mut params = json!({"requestId": id, "request": {"url": url, "method": "GET"}, "timestamp": 10.0,
-            "wallTime": 1000.5, "type": "Fetch"});
-        params.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        params
-    }
-
-    fn all(network: &NetworkLog) -> Vec<RecordedRequest> {
-        network.read(&RingQuery { limit: 1000, ..RingQuery::default() }).entries
-    }
-
-    #[test]
-    fn a_request_is_recorded_when_it_has_completed() {
-        let mut network = NetworkLog::default();
-        record(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
-        assert_eq!((all(&network).len(), network.in_flight().len()), (0, 1));
-        let response = json!({"status": 404, "mimeType": "text/html"});
-        record(&mut network, "responseReceived", json!({"requestId": "1", "type": "Fetch", "response": response}));
-        record(
-            &mut network,
-            "loadingFinished",
-            json!({"requestId": "1", "timestamp": 10.25, "encodedDataLength": 120}),
-        );
-        let expect = RecordedRequest {
-            at: 1_000_500,
-            method: "GET".into(),
-            url: "http://x/a".into(),
-            status: Some(404),
-            kind: "Fetch".into(),
-            mime: "text/html".into(),
-            bytes: 120,
-            duration_ms: Some(250),
-            ..RecordedRequest::default()
-        };
-        assert_eq!((all(&network), network.in_flight().len()), (vec![expect.clone()], 0));
-        for (filter, expected) in [("404", true), ("FETCH", true), ("get", true), ("failed", true), ("/b", false)] {
-            assert_eq!(expect.matches(&filter.to_lowercase()), expected, "{filter}");
-        }
-    }
-
-    #[test]
-    fn redirects_failures_and_requests_of_ended_sessions_are_separate_entries() {
-        let mut network = NetworkLog::default();
-        record(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
-        let hop = json!({"redirectResponse": {"status": 302, "mimeType": "", "encodedDataLength": 50}});
-        record(&mut network, "requestWillBeSent", sent("1", "http://x/b", hop));
-        let failed = json!({"requestId": "1", "timestamp": 11.0, "errorText": "net::ERR_FAILED", "canceled": false});
-        record(&mut network, "loadingFailed", failed);
-        record(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
-        record(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
-        network.end_session_requests("another", "not ours");
-        network.end_session_requests("S", "its page or worker has ended");
-        let recorded: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
-        let gone = Some("its page or worker has ended".to_owned());
-        assert_eq!(
-            recorded,
-            [
-                ("http://x/a".to_owned(), Some(302), None),
-                ("http://x/b".to_owned(), None, Some("net::ERR_FAILED".to_owned())),
-                ("http://x/c".to_owned(), None, gone)
-            ]
-        );
-    }
-
-    #[test]
-    fn a_connection_token_is_neither_recorded_nor_found() {
-        let mut network = NetworkLog::default();
-        record(&mut network, "requestWillBeSent", sent("1", "http://x/file?path=a&tkn=s3cret_-Z&b=1#c", json!({})));
-        record(
-            &mut network,
-            "requestWillBeSent",
-            sent("2", "http://x/?u=%2F%3Ftkn%3Ds3cret%26tkn%3Ds3cret", json!({})),
-        );
-        record(&mut network, "webSocketCreated", json!({"requestId": "3", "url": "ws://x/?tkn=s3cret"}));
-        network.end_session_requests("S", "its page or worker has ended");
-        let urls: Vec<String> = all(&network).into_iter().map(|it| it.url).collect();
-        let expect = ["ws://x/?tkn=…", "http://x/file?path=a&tkn=…&b=1#c", "http://x/?u=%2F%3Ftkn%3D…%26tkn%3D…"];
-        assert_eq!(urls, expect);
-    }
-
-    #[test]
-    fn a_script_that_its_server_failed_to_make_is_kept_until_it_is_forgotten() {
-        let mut network = NetworkLog::default();
-        for (id, kind, status) in
-            [("1", "Script", 200), ("2", "Script", 500), ("3", "Fetch", 500), ("4", "Script", 404)]
-        {
-            record(&mut network, "requestWillBeSent", sent(id, &format!("http://x/{id}"), json!({"type": kind})));
-            let response = json!({"status": status, "mimeType": "text/javascript"});
-            record(&mut network, "responseReceived", json!({"requestId": id, "type": kind, "response": response}));
-        }
-        assert_eq!(network.failed_script(), Some(&("http://x/2".to_owned(), 500)));
-        network.forget_failed_script();
-        assert_eq!(network.failed_script(), None);
-    }
-
-    #[test]
-    fn requests_in_flight_are_bounded() {
-        let mut network = NetworkLog::default();
-        for number in 0..MAX_IN_FLIGHT + 3 {
-            record(&mut network, "requestWillBeSent", sent(&number.to_string(), "http://x/", json!({})));
-        }
-        assert_eq!((network.in_flight().len(), all(&network).len()), (MAX_IN_FLIGHT, 3));
-    }
-}
+mod tests;

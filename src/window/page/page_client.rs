@@ -5,22 +5,24 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tether_base::error::{Error, ErrorKind, Result};
+use tether_cdp::network::EnableNetwork;
 use tether_cdp::types::{self, CdpCommand, TargetInfo};
 use tether_cdp::{CdpClient, CdpError, Endpoint};
 use tokio::sync::Mutex;
 
 use super::console::ConsoleSource;
+use super::emulation::emulate_in_new_session;
 use super::history::PageHistory;
+use super::network::response_body::{BROWSER_BODY_BYTES, BROWSER_POST_BYTES, BROWSER_TOTAL_BYTES};
 use super::page_error::PageError;
 use super::page_state::PageState;
+use super::request_rules::paused_requests;
 use super::targets::{PageNotice, page_line};
 
 /// Deadline of commands that the browser handles without the page.
 pub const BROWSER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Deadline for the page to handle one input event.
 pub const EVENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What the browser keeps of response bodies, in bytes per page: the minimum, since they are never read.
-const BODY_BUFFER_BYTES: u64 = 64 << 10;
 /// The objects that evaluations return are held in this group until it is released.
 pub const OBJECT_GROUP: &str = "devtether";
 
@@ -138,7 +140,12 @@ impl PageClient {
         if let Some(best) = best {
             match self.attach_page(&best).await {
                 Ok(_)
-                | Err(PageError::Closed | PageError::Crashed | PageError::Cdp(CdpError::ErrorResponse { .. })) => {}
+                | Err(
+                    PageError::Closed
+                    | PageError::Crashed
+                    | PageError::ElementRemoved
+                    | PageError::Cdp(CdpError::ErrorResponse { .. }),
+                ) => {}
                 Err(PageError::Cdp(cause)) => return Err(cause),
             }
         }
@@ -196,7 +203,11 @@ impl PageClient {
 
     /// The session of a page; attaches to it if it has none.
     pub(super) async fn attach_page(&self, page: &TargetInfo) -> Result<String, PageError> {
-        let attached = || self.state.targets().session_of_page(&page.target_id);
+        // One that is being enabled would miss what happens to it first.
+        let attached = || {
+            let targets = self.state.targets();
+            targets.session_of_page(&page.target_id).filter(|session| targets.enabled_sessions.contains(session))
+        };
         if let Some(session) = attached() {
             return Ok(session);
         }
@@ -207,12 +218,14 @@ impl PageClient {
         let attach = types::AttachToTarget { target_id: page.target_id.clone(), flatten: true };
         let session = self.cdp.call(None, &attach, BROWSER_TIMEOUT).await?.session_id;
         self.enable_session(&session, ConsoleSource::Page).await?;
+        self.state.targets().enabled_sessions.insert(session.clone());
         Ok(session)
     }
 
     /// Enables event reporting of a session, without waiting for the responses: a frozen page sends none, and later
     /// commands are handled after these anyway.
     pub(super) async fn enable_session(&self, session: &str, source: ConsoleSource) -> Result<(), CdpError> {
+        emulate_in_new_session(self, session, source).await?;
         let (cdp, session) = (&self.cdp, Some(session));
         if source != ConsoleSource::Worker {
             cdp.send(session, &types::EnablePage {}).await?;
@@ -220,8 +233,16 @@ impl PageClient {
         }
         cdp.send(session, &types::EnableRuntime {}).await?;
         cdp.send(session, &types::EnableLog {}).await?;
-        let (max_total_buffer_size, max_resource_buffer_size) = (BODY_BUFFER_BYTES, BODY_BUFFER_BYTES);
-        cdp.send(session, &types::EnableNetwork { max_total_buffer_size, max_resource_buffer_size }).await?;
+        let network = EnableNetwork {
+            max_total_buffer_size: BROWSER_TOTAL_BYTES,
+            max_resource_buffer_size: BROWSER_BODY_BYTES,
+            max_post_data_size: BROWSER_POST_BYTES,
+            enable_durable_messages: true,
+        };
+        cdp.send(session, &network).await?;
+        if let Some(paused) = paused_requests(&self.history().settings) {
+            cdp.send(session, &paused).await?;
+        }
         let inner = types::SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: false, flatten: true };
         cdp.send(session, &inner).await
     }
@@ -249,7 +270,7 @@ impl PageClient {
         error.into_error(self.endpoint.port)
     }
 
-    fn no_page_error(&self, part: Option<&str>) -> Error {
+    pub(super) fn no_page_error(&self, part: Option<&str>) -> Error {
         let targets = self.state.targets();
         match part {
             Some(part) if !targets.pages().is_empty() => {

@@ -13,9 +13,11 @@ use tokio::task::JoinSet;
 
 use super::event_handler::handle_event;
 use super::history::PageHistory;
+use super::network::response_body::take_body;
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use super::page_error::connection_error;
 use super::page_state::{FollowUp, PageState};
+use super::request_rules::answer_request;
 
 /// The recorded failure of a request that was in flight when the connection ended.
 const CONNECTION_ENDED: &str = "no longer followed: the connection to the window has ended";
@@ -112,8 +114,9 @@ async fn run_follow_ups(client: PageClient, mut follow_ups: mpsc::UnboundedRecei
 /// Failures are ignored: they mean that the target has changed again in the meantime.
 async fn run_follow_up(client: &PageClient, follow_up: FollowUp) {
     match follow_up {
-        FollowUp::AnswerDialog { session, accept } => {
-            let _ = client.cdp.call(session.as_deref(), &HandleJavascriptDialog { accept }, BROWSER_TIMEOUT).await;
+        FollowUp::AnswerDialog { session, accept, text: prompt_text } => {
+            let answer = HandleJavascriptDialog { accept, prompt_text };
+            let _ = client.cdp.call(session.as_deref(), &answer, BROWSER_TIMEOUT).await;
         }
         FollowUp::AttachPage(page) => {
             let _ = client.attach_page(&page).await;
@@ -121,6 +124,8 @@ async fn run_follow_up(client: &PageClient, follow_up: FollowUp) {
         FollowUp::EnableSession { session, source } => {
             let _ = client.enable_session(&session, source).await;
         }
+        FollowUp::TakeBody(wanted) => take_body(client, &wanted).await,
+        FollowUp::AnswerRequest { session, paused } => answer_request(client, &session, *paused).await,
         FollowUp::Disconnect => {}
     }
 }

@@ -12,6 +12,9 @@ pub enum PageError {
     /// The session is detached: the page or frame no longer exists.
     #[error("the page was closed")]
     Closed,
+    /// The element is no longer in its document.
+    #[error("the element was removed from the page")]
+    ElementRemoved,
     /// The command was sent, and failed.
     #[error(transparent)]
     Cdp(CdpError),
@@ -49,6 +52,8 @@ impl PageError {
                 .hint("`tether restart` relaunches the window"),
             PageError::Closed => Error::new(ErrorKind::NotFound, "the page was closed")
                 .hint("`tether snapshot` shows the open pages; `tether restart` relaunches the window"),
+            PageError::ElementRemoved => Error::new(ErrorKind::NotFound, "stale ref: take a new snapshot")
+                .because("the element was removed from the page"),
             PageError::Cdp(cause) => connection_error(port, cause),
         }
     }

@@ -147,10 +147,10 @@ impl SnapshotWriter<'_> {
         let shown = targets.sessions.get(&self.page.id).map(|shown| shown.target.clone()).unwrap_or_default();
         let others: Vec<_> = targets.pages().into_iter().filter(|other| other.target_id != shown).collect();
         if !others.is_empty() {
-            self.text.push_str("other pages (`page`: a part of title or address):\n");
+            self.text.push_str("other pages (`page`: an id, or a part of title or address):\n");
         }
         for other in others.iter().take(MAX_OTHER_PAGES) {
-            let _ = writeln!(self.text, " {}", page_line(other));
+            let _ = writeln!(self.text, " {} {}", targets.tab_id(&other.target_id), page_line(other));
         }
     }
 

@@ -4,23 +4,30 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tether_base::error::Result;
 use tether_base::sync::lock;
+use tether_cdp::network::RequestPaused;
 use tether_cdp::types::TargetInfo;
 use tokio::sync::{mpsc, watch};
 
 use super::console::ConsoleSource;
 use super::element_refs::{ElementHandle, ElementRefs};
 use super::history::{PageHistory, ReplayCutoffs};
+use super::network::BodyToTake;
+use super::network::response_body::BodyPermits;
 use super::targets::{BrowserTargets, PageNotice};
 
 /// A command that an event makes necessary.
 #[derive(Debug)]
 pub enum FollowUp {
     /// Close a JavaScript dialog, which blocks the page.
-    AnswerDialog { session: Option<String>, accept: bool },
+    AnswerDialog { session: Option<String>, accept: bool, text: Option<String> },
     /// Attach to a page that was opened.
     AttachPage(TargetInfo),
     /// Enable the domains of a frame or worker that was attached automatically.
     EnableSession { session: String, source: ConsoleSource },
+    /// Take the body of a response from the browser.
+    TakeBody(BodyToTake),
+    /// Answer a request that a rule has paused.
+    AnswerRequest { session: String, paused: Box<RequestPaused> },
     /// Disconnect: Node has finished, and exits when its clients have left.
     Disconnect,
 }
@@ -31,6 +38,10 @@ pub struct PageState {
     refs: Mutex<ElementRefs>,
     /// What outlives the connection.
     pub history: Arc<PageHistory>,
+    /// How many bodies are taken at the same time.
+    pub body_permits: BodyPermits,
+    /// One recording at a time.
+    pub profile_lock: tokio::sync::Mutex<()>,
     /// Console messages up to here were recorded over an earlier connection.
     pub cutoffs: ReplayCutoffs,
     targets_changed: watch::Sender<()>,
@@ -41,11 +52,22 @@ impl PageState {
     /// The state of a connection that is being opened.
     pub fn new(history: Arc<PageHistory>, follow_ups: mpsc::UnboundedSender<FollowUp>) -> PageState {
         let (cutoffs, targets_changed) = (history.replay_cutoffs(), watch::Sender::default());
-        PageState { targets: Mutex::default(), refs: Mutex::default(), history, cutoffs, targets_changed, follow_ups }
+        let mut targets = BrowserTargets::default();
+        targets.chosen = history.settings().chosen_page();
+        PageState {
+            targets: Mutex::new(targets),
+            refs: Mutex::default(),
+            history,
+            body_permits: BodyPermits::default(),
+            profile_lock: tokio::sync::Mutex::default(),
+            cutoffs,
+            targets_changed,
+            follow_ups,
+        }
     }
 
-    /// Queues a command. The queue is unbounded, but limited by the browser: one entry per target, and one dialog per page
-    /// at a time.
+    /// Queues a command. The queue is unbounded, but limited by the browser: one entry per target, one dialog per page at a
+    /// time, and one per request.
     pub fn queue_follow_up(&self, follow_up: FollowUp) {
         // Fails only when the connection is being closed.
         let _ = self.follow_ups.send(follow_up);

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tether_base::error::{Error, ErrorKind, Result};
-use tether_cdp::types::{CaptureScreenshot, GetLayoutMetrics, ScreenshotClip};
+use tether_cdp::types::{CaptureScreenshot, Evaluate, GetLayoutMetrics, ScreenshotClip};
 use tokio::time::Instant;
 
 use super::action_error::ActionError;
 use super::element_point::{ActionContext, PagePoint, ReferencedElement, VISIBLE};
-use super::page_client::{PageClient, PageSession};
+use super::page_client::{EVENT_TIMEOUT, PageClient, PageSession};
 use super::page_error::PageError;
 use crate::vocabulary::ImageFormat;
 
@@ -18,6 +18,8 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 const VISIBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Chromium's limit for the width and height of a picture, in pixels.
 const MAX_SIDE: f64 = 16_384.0;
+/// Pixels of a picture for which no scale is given: 1,500 tokens for a model that pays one for 750.
+const MAX_PIXELS: f64 = 1500.0 * 750.0;
 /// How often an element in a frame of another process is captured at most.
 const MAX_CAPTURES: usize = 5;
 
@@ -28,8 +30,14 @@ pub struct ScreenshotRequest {
     pub element: Option<String>,
     /// The full page, not only the viewport.
     pub full_page: bool,
+    /// Only this part of the viewport: x, y, width and height in CSS pixels.
+    pub clip: Option<[f64; 4]>,
     /// The encoding.
     pub format: ImageFormat,
+    /// Pixels for a CSS pixel; without it, at most one, and few enough for [`MAX_PIXELS`].
+    pub scale: Option<f64>,
+    /// From 1 to 100, of a lossy encoding.
+    pub quality: Option<u8>,
     /// The page with this in its URL or title.
     pub page: Option<String>,
 }
@@ -59,9 +67,9 @@ pub struct CapturedImage {
 /// Takes a screenshot. Errors: a stale ref, a hidden element, a page that crashed or does not respond.
 pub async fn capture_screenshot(client: &PageClient, request: &ScreenshotRequest) -> Result<CapturedImage> {
     let doing = "cannot take a screenshot";
-    if request.full_page && request.element.is_some() {
+    if [request.full_page, request.element.is_some(), request.clip.is_some()].iter().filter(|it| **it).count() > 1 {
         return Err(Error::usage(doing)
-            .because("`ref` and `fullPage` exclude each other")
+            .because("`ref`, `fullPage` and `clip` exclude each other")
             .hint("leave one of them out"));
     }
     let page = match request.element.as_deref().and_then(|name| client.page_of_ref(name).ok()) {
@@ -69,7 +77,7 @@ pub async fn capture_screenshot(client: &PageClient, request: &ScreenshotRequest
         None => client.select_page(request.page.as_deref(), doing).await?,
     };
     let mut captures = 1;
-    let (clip, note) = match (&request.element, request.full_page) {
+    let (clip, mut note) = match (&request.element, request.full_page) {
         (Some(name), _) => {
             let clip = element_clip(&page, name).await.map_err(|error| error.into_error(client.endpoint.port))?;
             if client.state.resolve_ref(name)?.document.session != page.id {
@@ -80,14 +88,73 @@ pub async fn capture_screenshot(client: &PageClient, request: &ScreenshotRequest
         (None, true) => full_page_clip(&page).await.map_err(|error| client.user_error(error))?,
         (None, false) => (None, None),
     };
+    let viewport = Viewport::read(&page).await.map_err(|error| client.user_error(error))?;
+    let clip = viewport.scaled_clip(clip, request, &mut note);
     let command = CaptureScreenshot {
         format: request.format.name(),
+        quality: request.quality.filter(|_| request.format != ImageFormat::Png),
         clip,
-        capture_beyond_viewport: clip.is_some(),
+        capture_beyond_viewport: request.full_page || request.element.is_some(),
         optimize_for_speed: true,
     };
     let data = capture_drawn(&page, &command, captures).await.map_err(|error| client.user_error(error))?;
     Ok(CapturedImage { data, format: request.format, note })
+}
+
+/// The viewport, with its scroll bars, in CSS pixels.
+struct Viewport {
+    width: f64,
+    height: f64,
+    /// Where it is in the document.
+    left: f64,
+    top: f64,
+    /// Pixels of the screen for a CSS pixel.
+    ratio: f64,
+}
+
+impl Viewport {
+    async fn read(page: &PageSession) -> Result<Viewport, PageError> {
+        let expression = "[innerWidth, innerHeight, devicePixelRatio]".to_owned();
+        let read = Evaluate { expression, return_by_value: true, ..Evaluate::default() };
+        let (metrics, evaluated) = (GetLayoutMetrics {}, page.call(&read, EVENT_TIMEOUT).await?);
+        let shown = page.call(&metrics, COMMAND_TIMEOUT).await?.css_visual_viewport;
+        let numbers = evaluated.result.value.and_then(|value| serde_json::from_value::<[f64; 3]>(value).ok());
+        let [width, height, ratio] = numbers.unwrap_or([shown.client_width, shown.client_height, 1.0]);
+        Ok(Viewport { width, height, left: shown.page_x, top: shown.page_y, ratio: ratio.max(0.01) })
+    }
+
+    /// The part of the document that is captured, with the scale that is asked for; without one, so that the picture has at most
+    /// [`MAX_PIXELS`], and a note of that. `None`: the viewport as it is.
+    fn scaled_clip(
+        &self,
+        clip: Option<ScreenshotClip>,
+        request: &ScreenshotRequest,
+        note: &mut Option<String>,
+    ) -> Option<ScreenshotClip> {
+        let is_plain = clip.is_none() && request.clip.is_none();
+        let clip = clip.unwrap_or_else(|| self.part(request.clip.unwrap_or([0.0, 0.0, self.width, self.height])));
+        let pixels = clip.width * clip.height;
+        let most = MAX_SIDE / clip.width.max(clip.height);
+        let fitting = (MAX_PIXELS / pixels).sqrt().min(1.0);
+        let wanted = request.scale.unwrap_or(fitting).min(most);
+        let scale = wanted / self.ratio;
+        if is_plain && (scale - 1.0).abs() < f64::EPSILON {
+            return None;
+        }
+        if request.scale.is_none() && fitting < 1.0 {
+            let (width, height, percent) = (clip.width, clip.height, wanted * 100.0);
+            let said = format!("{width}×{height} pixels are shown at {percent:.0} %; `scale` or `clip` shows more");
+            *note = Some(note.take().map_or(said.clone(), |note| format!("{note}; {said}")));
+        }
+        Some(ScreenshotClip { scale, ..clip })
+    }
+
+    /// A part of the viewport, as far as it is within it.
+    fn part(&self, [x, y, width, height]: [f64; 4]) -> ScreenshotClip {
+        let (x, y) = (x.clamp(0.0, (self.width - 1.0).max(0.0)), y.clamp(0.0, (self.height - 1.0).max(0.0)));
+        let (width, height) = (width.min(self.width - x).max(1.0), height.min(self.height - y).max(1.0));
+        ScreenshotClip { x: x + self.left, y: y + self.top, width, height, scale: 1.0 }
+    }
 }
 
 /// Captures until two pictures in a row are equal, at most `captures` times. (For a picture that is larger than the

@@ -3,11 +3,11 @@
 //! Kept current by [`super::event_handler`], which handles each event before a later response is delivered: a caller
 //! that has received a response sees here every event that preceded it. Does no I/O.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use tether_base::clipped_text::clip_chars;
-use tether_cdp::types::TargetInfo;
+use tether_base::clipped_text::{clip_chars, first_chars};
+use tether_cdp::types::{FrameInfo, TargetInfo};
 
 use super::console::ConsoleSource;
 use super::element_refs::DocumentContext;
@@ -15,6 +15,8 @@ use super::page_error::PageError;
 use super::server_updates::ServerUpdates;
 use crate::window::token_redaction::redact_connection_tokens;
 
+/// Characters of a target id that are the id of its page.
+const MIN_TAB_ID: usize = 4;
 /// Notices kept until they are taken; older ones remain in the console.
 const MAX_NOTICES: usize = 20;
 
@@ -23,6 +25,12 @@ const MAX_NOTICES: usize = 20;
 pub struct BrowserTargets {
     /// In order of discovery; the browser lists the most recently used page first.
     pages: Vec<TargetInfo>,
+    /// The page that a caller has chosen, by its target id.
+    pub chosen: Option<String>,
+    /// Sessions of pages whose events are reported.
+    pub enabled_sessions: HashSet<String>,
+    /// Sessions of pages of ours, whose documents are empty.
+    pub stub_sessions: HashSet<String>,
     /// The attached ones, by session id.
     pub sessions: HashMap<String, AttachedTarget>,
     /// The frames of a page by its session id; removed when one of them changes.
@@ -33,6 +41,16 @@ pub struct BrowserTargets {
     pub frames_version: u64,
     /// The data of the last intercepted drag.
     pub intercepted_drag: Option<serde_json::Value>,
+    /// The execution contexts of documents, by session and frame id: the worlds of the pages' own scripts.
+    pub main_contexts: HashMap<(String, String), i64>,
+    /// Answers to the next dialogs.
+    pub dialog_answers: VecDeque<DialogAnswer>,
+    /// The element that a dialog for files is for, by its session, since the dialog was intercepted.
+    pub file_chooser: Option<(String, i64)>,
+    /// The stream of the trace that has ended.
+    pub finished_trace: Option<String>,
+    /// The parts of the heap snapshot that is being taken, by its session.
+    pub heap_parts: Option<(String, String)>,
     /// Whether the initial list of pages is complete: a page added later is reported as opened.
     pub is_listed: bool,
     /// What the dev servers of the pages have told them.
@@ -55,6 +73,8 @@ pub struct AttachedTarget {
     pub loading: bool,
     /// Navigations of its main frame so far.
     pub navigations: u64,
+    /// Navigations of its main frame within a document so far.
+    pub inner_navigations: u64,
     /// The URL of its main frame.
     pub url: String,
 }
@@ -64,8 +84,18 @@ pub struct AttachedTarget {
 pub struct ScriptedFrame {
     /// Its document.
     pub document: DocumentContext,
+    /// Its id in the browser, its name and its URL.
+    pub info: FrameInfo,
     /// The element that shows it: the index of the parent frame, and the element's number there. None for the main frame.
     pub owner: Option<(usize, u32)>,
+}
+
+/// How a dialog is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DialogAnswer {
+    pub accept: bool,
+    /// For a prompt.
+    pub text: Option<String>,
 }
 
 /// Something that happened to the page and was not requested.
@@ -85,10 +115,35 @@ impl BrowserTargets {
         pages
     }
 
-    /// The best page, or the best one with `part` in its URL or title.
+    /// The chosen page, or the best one; or the page with this id, or the best one with `part` in its URL or title.
     pub fn find_page(&self, part: Option<&str>) -> Option<TargetInfo> {
-        let matches = |page: &&TargetInfo| part.is_none_or(|part| page.url.contains(part) || page.title.contains(part));
-        self.pages().into_iter().find(matches).cloned()
+        let pages = self.pages();
+        let Some(part) = part else {
+            let chosen = pages.iter().find(|page| Some(&page.target_id) == self.chosen.as_ref());
+            return chosen.or(pages.first()).map(|page| (*page).clone());
+        };
+        let has_part = |page: &&&TargetInfo| page.url.contains(part) || page.title.contains(part);
+        let with_id = pages.iter().find(|page| self.tab_id(&page.target_id) == part);
+        with_id.or_else(|| pages.iter().find(has_part)).map(|page| (*page).clone())
+    }
+
+    /// The id of a page for callers, such as `t3fa9`: as long as the page is open, over all connections, the beginning of its
+    /// target id, as long as no other page has the same.
+    pub fn tab_id(&self, target: &str) -> String {
+        let beginning = |length: usize| first_chars(target, length).to_lowercase();
+        let is_unique = |length: &usize| {
+            self.pages
+                .iter()
+                .filter(|page| page.target_id != target)
+                .all(|page| first_chars(&page.target_id, *length).to_lowercase() != beginning(*length))
+        };
+        let length = (MIN_TAB_ID..target.len()).find(is_unique).unwrap_or(target.len());
+        format!("t{}", beginning(length))
+    }
+
+    /// Removes the notice that a page was opened.
+    pub fn remove_opened_notice(&mut self, target: &str) {
+        self.notices.retain(|notice| !matches!(notice, PageNotice::PageOpened(opened) if opened == target));
     }
 
     /// Adds or updates a page; other kinds of targets are ignored. Returns whether it is new.
@@ -128,6 +183,8 @@ impl BrowserTargets {
         self.invalidate_frames(Some(session));
         self.sessions.remove(session);
         self.frames.remove(session);
+        self.main_contexts.retain(|(of, _), _| of != session);
+        self.enabled_sessions.remove(session);
     }
 
     /// The session of a page, by its target id.
@@ -206,7 +263,10 @@ impl BrowserTargets {
             PageNotice::Text(text) => text,
             PageNotice::PageOpened(target) => match self.pages.iter().find(|page| page.target_id == target) {
                 // Without the title: browsers send no event when it becomes known.
-                Some(page) => format!("a new page was opened: {}", redact_connection_tokens(page.url.clone())),
+                Some(page) => {
+                    let url = redact_connection_tokens(page.url.clone());
+                    format!("a new page was opened: {} {url}", self.tab_id(&target))
+                }
                 None => "a new page was opened, and closed again".into(),
             },
         }
@@ -241,7 +301,16 @@ mod tests {
     fn attached(source: ConsoleSource, parent: Option<&str>) -> AttachedTarget {
         let (target, url) = (String::new(), String::new());
         let parent = parent.map(str::to_owned);
-        AttachedTarget { target, source, parent, crashed: false, loading: false, navigations: 0, url }
+        AttachedTarget {
+            target,
+            source,
+            parent,
+            crashed: false,
+            loading: false,
+            navigations: 0,
+            inner_navigations: 0,
+            url,
+        }
     }
 
     #[test]
@@ -269,6 +338,9 @@ mod tests {
         check(&[&app, &other], Some("Docs"), Some(&other));
         check(&[&app, &other], Some(":4000"), Some(&other));
         check(&[&app, &other], Some("nowhere"), None);
+        // Both ids are the beginnings that differ.
+        let long = "http://127.0.0.1:4";
+        check(&[&app, &other], Some(&format!("t{long}")), Some(&other));
     }
 
     #[test]
@@ -301,7 +373,7 @@ mod tests {
         targets.set_page(target("page", "", "http://x/"));
         targets.add_notice(PageNotice::PageOpened("http://x/".into()));
         targets.set_page(target("page", "Later", "http://x/"));
-        assert_eq!(targets.take_notices(), ["a new page was opened: http://x/"]);
+        assert_eq!(targets.take_notices(), ["a new page was opened: thttp http://x/"]);
         assert!(targets.take_notices().is_empty());
         (0..MAX_NOTICES + 5).for_each(|number| targets.add_notice(PageNotice::Text(number.to_string())));
         assert_eq!(targets.take_notices()[0], "5");

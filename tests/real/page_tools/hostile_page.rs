@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::test_site::TestSite;
 use crate::support::raw_mcp::{RawMcp, visit_texts};
 use crate::support::requirements::has_program;
-use crate::support::{browser, eventually};
+use crate::support::{Sandbox, browser, eventually};
 
 /// Characters that steer, hide or reorder.
 const HIDDEN: [char; 7] = ['\u{1b}', '\u{7f}', '\u{85}', '\u{9b}', '\u{202e}', '\u{200b}', '\u{2066}'];
@@ -44,6 +45,19 @@ Object.assign(frame, {name: evil, title: evil, srcdoc: "<title></title><button><
 document.body.append(frame);
 history.replaceState(null, "", "#" + evil);
 console.log("the end");
+</script>"##;
+
+/// What a server and a page say in requests, storage, tabs and frames.
+const SAYING: &str = r##"<!doctype html><link rel=icon href="data:,"><title></title><button onclick="confirm(evil)">Ask</button>
+<iframe src="/evil.txt"></iframe><input type=file aria-label=File><script>
+var evil = $evil;
+document.title = evil;
+document.querySelector("iframe").name = evil;
+localStorage.setItem(evil, evil);
+sessionStorage.setItem("../../" + evil, evil);
+const socket = new WebSocket("$socket");
+socket.onopen = () => socket.send(evil);
+fetch("/evil.txt", {method: "POST", body: evil}).then(it => it.text()).then(() => fetch("/echo?" + evil)).then(() => console.log("the end"));
 </script>"##;
 
 /// The text of a tool's result, of which the whole message is shown to be harmless.
@@ -111,4 +125,76 @@ fn a_page_steers_hides_and_forges_nothing_that_an_agent_reads() {
         ask("resources/read", json!({"uri": format!("tether://{resource}")}));
     }
     mcp.leave();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_page_requests_stores_and_names_is_data_and_stays_within_the_workspace() {
+    if !has_program("chromium") {
+        return;
+    }
+    let evil = format!("said{}\n{}\r\n{}", String::from_iter(HIDDEN), FORGED.join("\n"), FORGED[0]);
+    let page = SAYING.replace("$evil", &json!(evil).to_string());
+    let site = TestSite::serve(&[("/", &page), ("/evil.txt", &evil)]).await;
+    let toml = format!("[window]\nkind = 'browser'\nurl = '{}'\n", site.url("/"));
+    let read = move || {
+        let sandbox = Sandbox::with(&[("devtools.toml", &toml), ("a.txt", "a")]);
+        let mut mcp = RawMcp::start(&sandbox);
+        let mut call = |tool: &str, arguments: Value| -> String {
+            let mut messages = mcp.request("tools/call", json!({"name": tool, "arguments": arguments}));
+            messages.iter().for_each(|message| drop(read_text(message)));
+            read_text(&messages.pop().unwrap())
+        };
+        call("window_start", json!({}));
+        eventually("the page has run", || {
+            call("window_console", json!({"limit": 1000})).contains("the end").then_some(())
+        });
+        let listed = call("window_network", json!({"limit": 100}));
+        let ids = listed.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
+        let shown: String = ids.map(|id| call("window_network", json!({"id": id}))).collect();
+        assert!(shown.contains("    | note: evil") && shown.contains("body:"), "{shown}");
+        for (tool, arguments) in [
+            ("window_network", json!({"har": "evil"})),
+            ("window_network", json!({"har": evil})),
+            ("window_network", json!({"har": "../../evil"})),
+            ("window_page", json!({})),
+            ("window_page", json!({"do": "goto", "url": format!("/evil.txt?{evil}#{evil}")})),
+            ("window_page", json!({"do": "back"})),
+            ("window_page", json!({"do": "switch", "page": evil})),
+            ("window_evaluate", json!({"expression": "1", "frame": "nowhere"})),
+            ("window_evaluate", json!({"expression": "1", "frame": evil})),
+            ("window_storage", json!({"area": "local"})),
+            ("window_storage", json!({"area": "session"})),
+            ("window_storage", json!({"do": "save", "file": "evil.json"})),
+            ("window_storage", json!({"do": "save", "file": evil})),
+            ("window_storage", json!({"do": "load", "file": ".devtools/files/evil.json"})),
+            ("window_route", json!({"url": evil, "status": 200, "contentType": evil})),
+            ("window_route", json!({"url": "x", "file": evil})),
+            ("window_emulate", json!({"userAgent": evil, "locale": evil, "device": evil})),
+            ("window_status", json!({})),
+            (
+                "window_input",
+                json!({"actions": [{"do": "dialog", "text": evil}, {"do": "fill", "fields": {evil.as_str(): evil}}]}),
+            ),
+        ] {
+            call(tool, arguments);
+        }
+        let ask = super::find(&call("window_snapshot", json!({})), "Ask");
+        let answered = call("window_input", json!({"actions": [{"do": "dialog"}, {"do": "click", "ref": ask}]}));
+        assert!(answered.contains("a dialog was accepted: confirm"), "{answered}");
+        let file = super::find(&call("window_snapshot", json!({})), "\"File\"");
+        for name in ["../../../../etc/hostname", "/etc/hostname", evil.as_str()] {
+            let refused = call("window_input", json!({"actions": [{"do": "upload", "ref": file, "values": [name]}]}));
+            assert!(refused.contains("workspace") || refused.contains("cannot use"), "{refused}");
+        }
+        // What was written lies in our folder, under names of ours and the caller's.
+        let written = std::fs::read_dir(sandbox.path(".devtools/files")).unwrap().map(|it| it.unwrap().file_name());
+        let mut written: Vec<String> = written.map(|name| name.into_string().unwrap()).collect();
+        written.retain(|name| !name.starts_with("request-"));
+        written.sort();
+        assert_eq!(written, ["evil.har", "evil.json"]);
+        let beside: Vec<_> = std::fs::read_dir(&sandbox.workspace).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(beside.len(), 3, "{beside:?}");
+        mcp.leave();
+    };
+    tokio::task::spawn_blocking(read).await.unwrap();
 }

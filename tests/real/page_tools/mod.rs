@@ -1,9 +1,18 @@
 //! The page tools over MCP: over relaunches, in a real VS Code, and compared with another MCP server.
 
+mod emulation;
 mod extension_loading;
+mod frames_and_forms;
 mod hostile_page;
+mod network_requests;
+mod page_fixture;
 mod peer_comparison;
+mod peer_tools;
+mod profiles;
 mod ref_generations;
+mod storage;
+mod tabs;
+mod test_site;
 mod vscode_window;
 
 /// The ref of the one line of a snapshot with these words.

@@ -345,7 +345,7 @@ async fn a_screenshot_shows_the_requested_element() {
     let red = visit.find("Red").await;
     let take = async |shot: ScreenshotRequest| capture_screenshot(&visit.page, &shot).await.unwrap().data;
     let element = ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() };
-    let whole = ScreenshotRequest { full_page: true, ..ScreenshotRequest::default() };
+    let whole = ScreenshotRequest { full_page: true, scale: Some(1.0), ..ScreenshotRequest::default() };
     let size = async |data: String| measured(&visit, &data).await;
     assert_eq!(size(take(element).await).await, json!([120, 50, "255,0,0,255"]));
     let seen = visit.value("[innerWidth, document.documentElement.scrollHeight]").await;
