@@ -44,7 +44,7 @@ pub struct DebugLaunchParams {
     /// Several programs to debug as one session, each without arguments.
     #[arg(long, value_name = "PROGRAM", num_args = 1..)]
     pub programs: Option<Vec<String>>,
-    /// Name of a launch.json configuration or compound.
+    /// Name of a launch.json configuration or compound, or label of an extension's tests.
     #[arg(long, value_name = "NAME")]
     pub config: Option<String>,
     /// Test to run, by the name that its runner prints, such as a pytest node id; or a file with tests.
@@ -77,6 +77,11 @@ pub struct DebugLaunchParams {
     #[schemars(skip)]
     #[arg(skip)]
     pub folder: Option<String>,
+    // The tests of an extension are meant, also without a name: the command line's `tether test --debug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    #[arg(skip)]
+    pub extension_tests: Option<bool>,
     /// Environment variables to set, as NAME=VALUE. NAME alone removes one.
     #[serde(default, with = "env_variables", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "env_variables::schema")]
@@ -94,6 +99,14 @@ pub struct DebugLaunchParams {
         help = "Stop at exceptions that nothing catches, unless `tether break exceptions` has chosen otherwise"
     )]
     pub stop_on_uncaught: Option<bool>,
+    /// Of an extension's tests: stop where one fails.
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        help = "With the tests of an extension: stop where one fails"
+    )]
+    pub stop_on_failure: Option<bool>,
     /// Breakpoints to set first, such as ["app.py:22"], or objects as for `breakpoint_set`.
     #[arg(
         long = "break",

@@ -11,9 +11,11 @@
 //! | `window`, `page`, `page_input`, `page_network`, `page_control` | operations on the window and on its page |
 //! | `window_bridge` | operations that the extension inside the window carries out |
 //! | `debug` | operations on debug sessions |
+//! | `extension_tests` | the operation that runs the tests of a VS Code extension |
 //! | `protocol` | what passes beside the operations: the first message, notifications |
 
 pub mod debug;
+pub mod extension_tests;
 pub mod operation;
 pub mod operation_table;
 pub mod page;

@@ -12,6 +12,7 @@ use super::debug::inspect::*;
 use super::debug::results::*;
 use super::debug::values::make_absolute;
 use super::debug::*;
+use super::extension_tests::*;
 use super::operation::{Operation, OperationEffect, OperationGroup, OperationParams};
 use super::page::*;
 use super::page_control::*;
@@ -98,6 +99,7 @@ macro_rules! for_each_operation {
                 "debug/probe" -> ProbeReport, Debug RunsCode, ["probe"];
                 |params, folder| params.make_paths_absolute(folder)
             }
+            TestRunParams { "test/run" -> TestReport, Both RunsCode, ["test"] }
             TimelineReadParams { "timeline/read" -> TimelineEvents, Both ReadOnly, ["timeline"] }
             WaitForAnyParams {
                 "timeline/wait_for_any" -> AwaitedEvents, Both ReadOnly, ["wait"], tool = "wait_for_any"

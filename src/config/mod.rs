@@ -8,6 +8,7 @@
 //!  npm             package.json, its scripts ────┤                   │
 //!  build_outputs   tsconfig.json, .gitignore ────┘   named_test ─────┘
 //!  dotnet          project files, launchSettings.json ─▶ the program of a project
+//!  extension_tests .vscode-test.*, launch.json ─▶ the tests of an extension
 //! ```
 //!
 //! Reads files, and reports errors with file and line. Runs nothing. Does not depend on windows or debug sessions.
@@ -20,6 +21,7 @@ mod build_plan;
 mod consent_line;
 mod devtools_toml;
 mod dotnet;
+mod extension_tests;
 mod jsonc;
 mod named_test;
 mod npm;
@@ -40,6 +42,11 @@ pub use devtools_toml::settings::{
     check_watch_root,
 };
 pub use dotnet::project_launch::{DotnetChoice, DotnetLaunch, is_dotnet_project, resolve_dotnet_project};
+pub use extension_tests::evaluated_tests::{EVALUATE_SCRIPT, EvaluatedTests, HostedTests, read_evaluated};
+pub use extension_tests::test_source::{
+    ExtensionTestSource, TESTS_PATH_FLAG, TestDescription, find_test_file, is_test_configuration,
+    means_extension_tests, take_tests_path,
+};
 pub use named_test::java_project::{CONSOLE_LAUNCHER, java_program};
 pub use named_test::outcome::TestRunner;
 pub use named_test::package_runner::PackageRunner;

@@ -5,6 +5,7 @@
 mod config_commands;
 mod dap_adapters;
 mod local_commands;
+mod operation_options;
 mod subcommands;
 mod supervisor_commands;
 mod trust;
@@ -28,16 +29,17 @@ use tokio::sync::mpsc;
 
 use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
+use self::operation_options::{PRINT_CONFIG, TRACE, meant_operation, operation_command};
 use self::trust::TrustScope;
 use super::chrome_trace::chrome_trace;
 use super::mcp::ToolChoice;
 use super::wrap::WrapArgs;
 use super::{dap, editor, mcp, render, repeated_call, workspace, wrap};
 use crate::api::debug::DebugStatusParams;
-use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
+use crate::api::extension_tests::TestRunParams;
+use crate::api::page::{PageEvaluateParams, PageImage};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
-use crate::api::timeline::{TimelineEvents, TimelineReadParams};
-use crate::api::window::WindowStartParams;
+use crate::api::timeline::TimelineEvents;
 use crate::api::{Operation, OperationEffect, OperationParams};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
@@ -96,7 +98,7 @@ enum CliCommand {
         /// Trust the commands of this launch.json configuration
         #[arg(long, value_name = "NAME")]
         config: Option<String>,
-        /// Trust the commands that build tests before a debug session
+        /// Trust the commands that build tests before a debug session, or run the tests of an extension
         #[arg(long, conflicts_with = "config")]
         tests: bool,
         /// Trust only the interpreters and debug adapters in the workspace that debugging would run
@@ -182,42 +184,6 @@ fn command_for(arguments: &[OsString]) -> clap::Command {
         // A global option, help, or an error, which may suggest any of them.
         _ => tether_command(),
     }
-}
-
-/// `tether timeline --trace`
-const TRACE: &str = "trace";
-/// `tether start --print-config`
-const PRINT_CONFIG: &str = "print-config";
-
-fn operation_command(operation: &'static Operation) -> clap::Command {
-    let command = (operation.augment)(clap::Command::new(operation.last_word()));
-    if operation.method == WindowStartParams::METHOD {
-        let help = "Print what would run, and where each setting comes from, without running it";
-        return command
-            .arg(clap::Arg::new(PRINT_CONFIG).long(PRINT_CONFIG).action(clap::ArgAction::SetTrue).help(help));
-    }
-    if operation.method == TimelineReadParams::METHOD {
-        return command.arg(
-            clap::Arg::new(TRACE)
-                .long(TRACE)
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Write all of it into this file as a Chrome trace, which Perfetto opens"),
-        );
-    }
-    if operation.method != PageScreenshotParams::METHOD {
-        return command;
-    }
-    // The image is part of the result; only the command line writes it to a file.
-    command.arg(
-        clap::Arg::new("output")
-            .long("output")
-            .short('o')
-            .value_name("FILE")
-            .value_parser(clap::value_parser!(PathBuf))
-            .default_value("screenshot.png")
-            .help("File for the picture"),
-    )
 }
 
 /// The processes that stay: front ends do not depend on them, so `main` passes them in.
@@ -342,6 +308,7 @@ async fn run_operation(
         let config = trust::window_config(&canonical_workspace(workspace)?, config)?;
         return print_text(config_commands::effective_config(&config, common.json)).map(|()| 0);
     }
+    let (operation, params) = meant_operation(operation, params, matches, &folder);
     let trace = matches.try_get_one::<PathBuf>(TRACE).ok().flatten();
     let params = if trace.is_some() { serde_json::json!({"limit": usize::MAX}) } else { params };
     let answer = call_with_spinner(common, workspace, operation, &params).await?;
@@ -353,9 +320,13 @@ async fn run_operation(
         return save_image(common, operation.method, &answer, file, chosen).map(|()| 0);
     }
     print_result(common, &answer, || render::render_text(operation.method, &answer))?;
-    // An expression that has thrown: the call succeeded, what was asked for did not.
-    let has_thrown = operation.method == PageEvaluateParams::METHOD && answer.get("exception").is_some();
-    Ok(if has_thrown { ErrorKind::Other.exit_code() } else { 0 })
+    // The call succeeded, what was asked for did not: an expression that has thrown, a test that has failed.
+    let has_failed = match operation.method {
+        PageEvaluateParams::METHOD => answer.get("exception").is_some(),
+        TestRunParams::METHOD => answer.get("ok") != Some(&Value::Bool(true)),
+        _ => false,
+    };
+    Ok(if has_failed { ErrorKind::Other.exit_code() } else { 0 })
 }
 
 /// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.

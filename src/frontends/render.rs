@@ -21,6 +21,7 @@ mod network_text;
 mod page_control_text;
 mod page_text;
 mod stop_text;
+mod test_text;
 mod text_format;
 mod timeline_text;
 mod window_bridge_text;
@@ -35,6 +36,7 @@ use serde_json::Value;
 
 use self::text_format::{escape_names, parse_result};
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
+use crate::api::extension_tests::*;
 use crate::api::page::*;
 use crate::api::page_control::*;
 use crate::api::page_input::*;

@@ -8,6 +8,7 @@ use super::handlers::debug::hosted;
 use super::operation_call::{OperationCall, OperationHandler};
 use super::timeline_records::record_call;
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
+use crate::api::extension_tests::*;
 use crate::api::page::*;
 use crate::api::page_control::*;
 use crate::api::page_input::*;

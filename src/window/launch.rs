@@ -65,7 +65,7 @@ use tether_base::error::{Error, Result};
 use tokio::sync::oneshot;
 
 use self::attempt::{LaunchAttempt, OldWindowClosed};
-pub use self::attempt::{LaunchedWindow, WindowLaunchPlan};
+pub use self::attempt::{LaunchedWindow, WindowLaunchPlan, create_private_dir};
 pub use self::browser::BROWSER_NAMES;
 pub use self::desktop_extension_host::find_desktop_vscode;
 use self::extension_host_args::ExtensionHostArgs;

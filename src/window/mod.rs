@@ -23,6 +23,7 @@
 //! | `held_host` | an extension host that waits for the debug sessions that follow it |
 //! | `host_restart` | following an extension host that was replaced in the window itself |
 //! | `live_window`, `window_exit` | a running window and its connections; how it exited |
+//! | `test_host` | an extension host that runs tests and ends, beside the window |
 //! | `launch`, `launch_id` | launching each kind of window; the id and the paths of a launch |
 //! | `former_window` | the window before, started again after its replacement could not be launched |
 //! | `recorded_launch` | launches a window while the old one closes, and records both |
@@ -43,6 +44,7 @@ pub mod launch_id;
 pub mod page;
 pub mod refresh;
 pub mod session_file;
+pub mod test_host;
 
 mod actor;
 mod build;

@@ -26,6 +26,7 @@ use super::operations::resume_launch;
 use super::pending_launch::{PendingLaunch, load_pending_launch, remove_pending_launch};
 use super::recorded_launch::{ReplaceError, save_session_files, session_roots};
 use super::session_file::{self, SessionFileError, WindowSession};
+use super::test_host::tests_state_dir;
 use crate::tasks::background_tasks::WINDOW_USER;
 use crate::workspace::workspace_dir::UnusableFile;
 
@@ -246,6 +247,9 @@ pub async fn restore_baseline(context: &WindowContext, window: &LiveWindow) -> R
 /// Kills the processes of a launch or a build during which the supervisor was killed.
 async fn sweep_leftovers(context: &WindowContext, kept: Option<&str>) {
     if let Err(error) = cleanup::clean_up_abandoned(&context.paths.state, kept).await {
+        warn!("{error}");
+    }
+    if let Err(error) = cleanup::clean_up_abandoned(&tests_state_dir(&context.paths.state), None).await {
         warn!("{error}");
     }
     match tether_process::sweep_launch(&context.queue.launch_id, None, GRACE).await {

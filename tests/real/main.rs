@@ -10,6 +10,7 @@ mod debug_scenarios;
 mod debug_survival;
 mod editor_relays;
 mod extension_templates;
+mod extension_tests;
 mod joined_editors;
 mod lifecycle;
 mod listed_page;

@@ -225,7 +225,7 @@ impl NodeSession {
     /// At which exceptions the engine pauses.
     pub(crate) fn exception_state(&self) -> SetPauseOnExceptions {
         let settings = self.with_settings(|settings| *settings);
-        let caught = settings.stops_at_caught || settings.stops_at_assertions;
+        let caught = settings.stops_at_caught || settings.stops_at_assertions || settings.stops_at_failures;
         let state = match (caught, settings.stops_at_uncaught) {
             (false, false) => "none",
             (false, true) => "uncaught",

@@ -54,6 +54,8 @@ pub const BUN_INSPECTOR: &str = "and Bun's inspector speaks the protocol of WebK
 pub(crate) struct SourceSettings {
     pub maps: MapFolders,
     pub skip: SkipPatterns,
+    /// A test runs, and stops where it fails: at exceptions of the user's own code, and of assertions in it.
+    pub stops_at_failures: bool,
     /// Keys that are not known.
     pub unknown: Vec<String>,
 }
@@ -120,6 +122,7 @@ impl SourceSettings {
         Ok(SourceSettings {
             maps: MapFolders { roots, cwd, web_root: None, keeps_links: false },
             skip,
+            stops_at_failures: reader.flag("__stopsAtTestFailures").unwrap_or(false),
             unknown: Vec::new(),
         })
     }

@@ -190,6 +190,7 @@ impl NodeBackend {
         let (events, queue) = IsolateEvents::new();
         let SourceSettings { maps, skip, .. } = settings.clone();
         let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
+        session.with_settings(|chosen| chosen.stops_at_failures = settings.stops_at_failures);
         let tasks = SessionTasks::default();
         let requests = Lane::start(&tasks);
         let connector = InspectorConnector { session, events, tasks };

@@ -48,6 +48,8 @@ pub(crate) struct NodeSettings {
     pub stops_at_uncaught: bool,
     /// At assertions that fail, also where a test runner catches what they throw.
     pub stops_at_assertions: bool,
+    /// Where a test fails: chosen with the start, whatever else is chosen.
+    pub stops_at_failures: bool,
     /// The client has sent all its breakpoints.
     pub is_configured: bool,
 }

@@ -164,12 +164,12 @@ fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEven
     let top = event.call_frames.first().and_then(|frame| session.script(isolate.id, &frame.location.script_id));
     // What Node throws and catches itself is nobody's exception.
     let is_own = top.is_none_or(|script| !script.is_skipped);
-    let is_failure = settings.stops_at_assertions && is_assertion(data);
+    let is_failure = (settings.stops_at_assertions || settings.stops_at_failures) && is_assertion(data);
     let stops = match is_uncaught {
         // The engine may take for uncaught what a runner throws again.
         _ if is_failure => is_new_failure(session, isolate, event, data),
         true => settings.stops_at_uncaught,
-        false => settings.stops_at_caught && is_own,
+        false => (settings.stops_at_caught && is_own) || (settings.stops_at_failures && is_own_throw(session, isolate, event)),
     };
     stops.then(|| StopReport {
         reason: "exception",
@@ -177,6 +177,13 @@ fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEven
         text: thrown_text(data),
         ..StopReport::default()
     })
+}
+
+/// Whether the user's own code throws: a test fails with that, though its runner catches it.
+fn is_own_throw(session: &NodeSession, isolate: &Isolate, event: &PausedEvent) -> bool {
+    let script = event.call_frames.first().and_then(|top| session.script(isolate.id, &top.location.script_id));
+    let path = script.filter(|script| !script.is_skipped).and_then(|script| script.path.clone());
+    path.is_some_and(|path| session.maps.covers(&path))
 }
 
 /// Whether a failed assertion was not reported yet: what is thrown leaves several functions, and rejects promises.

@@ -4,13 +4,16 @@
 //! Reads source text only: a name that is computed in whole is not found; of one with values (`adds ${a}`, `adds %i` of
 //! `test.each`), the text around them is enough. Does not depend on debuggers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use regress::Regex;
 
+use crate::config::extension_tests::test_source::find_test_file;
 use crate::config::named_test::nesting::Nesting;
-use crate::config::named_test::package_runner::package_runner;
+use crate::config::named_test::outcome::TestRunner;
+use crate::config::named_test::package_runner::{PackageRunner, package_runner};
 use crate::config::named_test::patterns::escape_pattern;
 use crate::config::named_test::test_files::{is_script_test, read_source};
 use crate::config::named_test::test_run::{NamedTest, TestRun};
@@ -212,14 +215,36 @@ fn join_patterns(names: &[TestName], between: &str) -> String {
 /// The runs of this name in the test files of JavaScript.
 pub fn search(test: &NamedTest<'_>) -> Vec<TestRun> {
     let files = test.files(is_script_test, |text| !find_tests(text, test.name).is_empty());
-    files.into_iter().flat_map(|file| runs_in(&file, test)).collect()
+    let mut runs: Vec<TestRun> = files.into_iter().flat_map(|file| runs_in(&file, test)).collect();
+    // In an extension host a test is known by its name alone: one that is compiled beside its source is the same.
+    let mut named = BTreeSet::new();
+    runs.retain(|run| match run {
+        TestRun::Extension { name, .. } => named.insert(name.clone()),
+        _ => true,
+    });
+    runs
+}
+
+/// Whether the workspace is an extension whose tests run in an extension host, and this file of tests is one of those: not of
+/// another runner.
+fn runs_in_extension_host(text: &str, by: Option<&PackageRunner>, workspace: &Path) -> bool {
+    let imports_vscode = || ["'vscode'", "\"vscode\""].iter().any(|name| text.contains(name));
+    let may_be = match by {
+        None => !text.contains("node:test"),
+        Some(by) => by.runner == TestRunner::Mocha && imports_vscode(),
+    };
+    may_be && find_test_file(workspace).is_some()
 }
 
 fn runs_in(file: &Path, test: &NamedTest<'_>) -> Vec<TestRun> {
     let text = read_source(file).unwrap_or_default();
     let by = package_runner(file, &text, test.workspace);
+    let in_extension_host = runs_in_extension_host(&text, by.as_ref(), test.workspace);
     let run = |found: ScriptTest| {
         let (file, name) = (file.to_owned(), found.full_name());
+        if in_extension_host {
+            return TestRun::Extension { folder: test.workspace.to_owned(), file, name: Some(name) };
+        }
         match by.clone() {
             Some(by) => TestRun::Package { by, file, pattern: Some(full_pattern(&found)), name },
             None => TestRun::Node { file, pattern: Some(node_pattern(&text, &found)), name },
@@ -233,6 +258,9 @@ pub fn whole_file(file: &Path, workspace: &Path) -> TestRun {
     let text = read_source(file).unwrap_or_default();
     let (file, name) = (file.to_owned(), String::new());
     match package_runner(&file, &text, workspace) {
+        by if runs_in_extension_host(&text, by.as_ref(), workspace) => {
+            TestRun::Extension { folder: workspace.to_owned(), file, name: None }
+        }
         Some(by) => TestRun::Package { by, file, pattern: None, name },
         None => TestRun::Node { file, pattern: None, name },
     }

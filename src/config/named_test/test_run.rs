@@ -66,6 +66,8 @@ pub enum TestRun {
     Node { file: PathBuf, pattern: Option<String>, name: String },
     /// The same by the runner of the file's package.
     Package { by: PackageRunner, file: PathBuf, pattern: Option<String>, name: String },
+    /// In the extension host of the package in the folder, by its `.vscode-test.*` file. Without a name: all tests of the file.
+    Extension { folder: PathBuf, file: PathBuf, name: Option<String> },
     /// By RSpec, minitest or test-unit.
     Ruby(RubyTest),
     /// By JUnit's console launcher.
@@ -117,6 +119,7 @@ impl TestRun {
             TestRun::Go { .. } => TestRunner::Go,
             TestRun::Node { .. } => TestRunner::Node,
             TestRun::Package { by, .. } => by.runner,
+            TestRun::Extension { .. } => TestRunner::Mocha,
             TestRun::Ruby(test) => test.runner,
             TestRun::Java(_) => TestRunner::Junit,
         }
@@ -141,6 +144,9 @@ impl TestRun {
             TestRun::Go { package, .. } => format!("{command} in {}", in_workspace(package)),
             TestRun::Node { file, name, .. } | TestRun::Package { file, name, .. } => {
                 format!("{command} {}", named(file, name))
+            }
+            TestRun::Extension { file, name, .. } => {
+                format!("vscode-test {}", named(file, name.as_deref().unwrap_or_default()))
             }
             TestRun::Ruby(test) => format!("{command} {}", named(&test.file, &test.name)),
             TestRun::Java(test) => format!("{command} {}", named(&test.file, &test.selector())),

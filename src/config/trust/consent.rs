@@ -13,6 +13,7 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::file_owner::other_owner;
 
 use crate::config::consent_line::ConsentLine;
+use crate::config::extension_tests::test_source::ExtensionTestSource;
 use crate::config::named_test::resolve::build_consent_lines;
 use crate::config::trust::consent_record::{CommandPurpose, Consent, ConsentRecord};
 use crate::config::trust::programs::program_lines;
@@ -49,6 +50,13 @@ impl WorkspaceCommands {
     /// The command that builds the tests of a workspace.
     pub fn of_tests(workspace: &Path) -> WorkspaceCommands {
         WorkspaceCommands::empty(workspace, CommandPurpose::Tests).with_lines(build_consent_lines())
+    }
+
+    /// What builds and runs the tests of an extension.
+    pub fn of_extension_tests(source: &ExtensionTestSource) -> WorkspaceCommands {
+        let configuration = source.configuration.clone();
+        let commands = WorkspaceCommands::empty(&source.workspace, CommandPurpose::ExtensionTests);
+        WorkspaceCommands { configuration, ..commands }.with_lines(source.consent_lines())
     }
 
     /// The workspace's own interpreters and debug adapters. Consent to each: [`consented_programs`].
@@ -104,6 +112,7 @@ impl WorkspaceCommands {
         let of = match &self.configuration {
             Some(name) => format!(" for {name:?}"),
             None if self.purpose == CommandPurpose::Tests => " that build its tests".to_owned(),
+            None if self.purpose == CommandPurpose::ExtensionTests => " that run its tests".to_owned(),
             None => String::new(),
         };
         let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
@@ -115,7 +124,9 @@ impl WorkspaceCommands {
     pub fn trust_command(&self) -> String {
         let config = match &self.configuration {
             Some(name) => format!(" --config {}", quote_word(name)),
-            None if self.purpose == CommandPurpose::Tests => " --tests".to_owned(),
+            None if matches!(self.purpose, CommandPurpose::Tests | CommandPurpose::ExtensionTests) => {
+                " --tests".to_owned()
+            }
             None if self.purpose == CommandPurpose::Programs => " --programs".to_owned(),
             None => String::new(),
         };

@@ -23,6 +23,8 @@ pub enum CommandPurpose {
     Debugging,
     /// Building a test before it is debugged.
     Tests,
+    /// Building and running the tests of an extension.
+    ExtensionTests,
     /// The workspace's own interpreters and debug adapters; the digest is not compared, but each line.
     Programs,
 }

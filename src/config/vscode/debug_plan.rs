@@ -23,7 +23,9 @@ use crate::config::vscode::attribute_use::AttributeReader;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::env_file::read_env_file;
 use crate::config::vscode::launch_attributes::LaunchAttributes;
-use crate::config::vscode::launch_json::{LaunchEntry, LaunchFile, missing_launch_file};
+use crate::config::vscode::launch_json::{
+    LaunchEntry, LaunchFile, missing_launch_file, runs_extension_tests, tests_hint,
+};
 use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
@@ -191,6 +193,10 @@ impl ConfigurationDraft<'_> {
             None => return Err(entry.wrong("it has no `request`").hint("add `\"request\": \"launch\"`")),
         }
         if kind.ends_with("xtensionHost") && node.text_of("request") == Some("launch") {
+            if runs_extension_tests(node) {
+                let error = entry.wrong("it runs the tests of an extension, which are debugged alone");
+                return Err(error.hint(tests_hint(name)));
+            }
             let error = entry.wrong("an extension host is a window, which is started before it is debugged");
             return Err(error.hint(format!(
                 "`tether start --config {}` starts it, and `tether debug attach --window extensionHost` debugs it",

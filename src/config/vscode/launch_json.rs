@@ -8,6 +8,7 @@ use tether_base::error::{Error, ErrorKind, Result};
 
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::config::source_file::normalize_path;
+use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::vscode::tasks_json::platform_node;
 use crate::config::vscode::variables::{VariableContext, VariableSite};
 
@@ -97,6 +98,19 @@ impl LaunchFile {
         Ok((self.compound_parts(&compound)?, Some(compound)))
     }
 
+    /// The configuration of this name, if it runs the tests of an extension; without a name the first that does.
+    pub fn test_configuration(&self, name: Option<&str>) -> Option<WindowConfiguration> {
+        let mut named = self.configurations().iter().filter(|node| name.is_none_or(|name| name_of(node) == name));
+        let entry =
+            named.find_map(|node| Some(self.entry(node, "run")).filter(|entry| runs_extension_tests(&entry.node)))?;
+        Some(WindowConfiguration { entry, debugger: WindowDebugger::ExtensionHost })
+    }
+
+    /// Whether a configuration or compound has this name.
+    pub fn has_entry(&self, name: &str) -> bool {
+        self.configuration(name).is_some() || self.compound(name).is_some()
+    }
+
     fn entry(&self, node: &JsonNode, verb: &'static str) -> LaunchEntry {
         let (name, file) = (name_of(node).to_owned(), self.path().to_owned());
         LaunchEntry { name, node: platform_node(node), file, verb }
@@ -159,7 +173,11 @@ impl LaunchFile {
     fn named_window(&self, name: &str) -> Result<WindowConfiguration> {
         if let Some(node) = self.configuration(name) {
             let refused = |why| self.entry(node, "launch").wrong(format!("it {why}"));
-            return self.window_configuration(node).map_err(refused);
+            let window = self.window_configuration(node).map_err(refused);
+            return match self.test_configuration(Some(name)) {
+                Some(_) => window.map_err(|error| error.hint(tests_hint(name))),
+                None => window,
+            };
         }
         let Some(compound) = self.compound(name) else { return Err(self.unknown_name(name, std::iter::empty())) };
         let parts = quote_names(compound.items_of("configurations").iter().filter_map(part_name));
@@ -189,14 +207,27 @@ impl LaunchFile {
         if node.text_of("request").is_some_and(|request| request != "launch") {
             return Err("attaches to something that runs, and launches nothing".to_owned());
         }
-        let mut arguments = node.items_of("args").iter().filter_map(JsonNode::text);
-        let tests =
-            node.get("testConfiguration").is_some() || arguments.any(|arg| arg.starts_with("--extensionTestsPath"));
-        if debugger == WindowDebugger::ExtensionHost && tests {
+        if runs_extension_tests(node) {
             return Err("runs tests and ends, so it is not a window".to_owned());
         }
         Ok(WindowConfiguration { entry, debugger })
     }
+}
+
+/// Whether a configuration launches an extension host that runs tests and ends.
+pub fn runs_extension_tests(node: &JsonNode) -> bool {
+    let is_host = matches!(node.text_of("type"), Some("extensionHost" | "pwa-extensionHost"));
+    let launches = node.text_of("request").is_none_or(|request| request == "launch");
+    let mut arguments = node.items_of("args").iter().filter_map(JsonNode::text);
+    let has_tests =
+        node.get("testConfiguration").is_some() || arguments.any(|arg| arg.starts_with("--extensionTestsPath"));
+    is_host && launches && has_tests
+}
+
+/// What runs and debugs the tests of a configuration.
+pub fn tests_hint(name: &str) -> String {
+    let name = quote_word(name);
+    format!("`tether test --config {name}` runs its tests, and `tether debug launch --config {name}` debugs them")
 }
 
 /// The names of the configurations and compounds of a workspace; none where its launch.json cannot be read.
@@ -302,7 +333,7 @@ mod tests {
         check("Nope", &["\"Nope\"", "it has: \"Python\", \"Tests\", \"Attach\", \"Server\", \"Run Extension\""]);
         check("Both", &["compound (/ws/.vscode/launch.json:9)", "\"Server\", \"Run Extension\""]);
         check("Attach", &["launch.json:5", "attaches"]);
-        check("Tests", &["launch.json:4", "runs tests"]);
+        check("Tests", &["launch.json:4", "runs tests", "`tether test --config Tests`"]);
         check("Python", &["\"debugpy\""]);
     }
 }

@@ -129,6 +129,10 @@ impl<'a> WindowDraft<'a> {
                     self.derived.window.args.push(WEB_WORKER_KIND.to_owned());
                 }
             }
+            "--extensionTestsPath" => {
+                let path = self.attributes.resolve_path(&value())?;
+                self.add_argument(format!("--extensionTestsPath={}", path.display()), node);
+            }
             "--folder-uri" => self.set_folder(&value(), node)?,
             "--file-uri" => return Err(self.attributes.unsupported(argument, "only a folder can be opened")),
             "--user-data-dir" | "--extensions-dir" | "--profile" => {

@@ -12,7 +12,9 @@ use tether_base::error::{Error, ErrorContext, ErrorKind, Result};
 
 use super::config_commands;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
-use crate::config::{ActiveConfig, DebugPlan, WindowConfig, launch_names};
+use crate::config::{
+    ActiveConfig, DebugPlan, ExtensionTestSource, WindowConfig, find_test_file, is_test_configuration, launch_names,
+};
 use crate::supervisor::connect::SupervisorPaths;
 
 /// What is to be trusted besides the programs of the workspace.
@@ -66,6 +68,7 @@ fn describe_covered(commands: &WorkspaceCommands) -> String {
         CommandPurpose::Window => format!("{} of the window", lines("setting")),
         CommandPurpose::Debugging => format!("{} of the debug session", lines("setting")),
         CommandPurpose::Tests => format!("{} that builds tests", lines("command")),
+        CommandPurpose::ExtensionTests => format!("{} of the extension's tests", lines("setting")),
         CommandPurpose::Programs => lines("program"),
     }
 }
@@ -76,7 +79,10 @@ fn print_untrusted(workspace: &Path, trusted: &[WorkspaceCommands]) {
     let debugging = debugging.map(|plan| WorkspaceCommands::of_debug_plan(&plan));
     let window = window_config(workspace, None).ok().map(|config| WorkspaceCommands::of_window(&config));
     let tests = workspace.join("Cargo.toml").exists().then(|| WorkspaceCommands::of_tests(workspace));
-    let all = window.into_iter().chain(debugging).chain(tests);
+    let of_launch = launch_names(workspace).into_iter().filter(|name| is_test_configuration(workspace, name)).map(Some);
+    let of_file = find_test_file(workspace).map(|_| None);
+    let extension = of_launch.chain(of_file).filter_map(|name| extension_tests(workspace, name.as_deref()).ok());
+    let all = window.into_iter().chain(debugging).chain(tests).chain(extension);
     let is_new = |it: &WorkspaceCommands| trusted.iter().all(|other| other.digest() != it.digest());
     let left: Vec<String> = all.filter(|it| is_new(it) && !it.are_trusted()).map(|it| it.trust_command()).collect();
     if !left.is_empty() {
@@ -90,10 +96,13 @@ fn commands_to_trust(workspace: &Path, scope: TrustScope<'_>) -> Result<Vec<Work
     let Some(name) = scope.config else {
         return Ok(match scope {
             TrustScope { programs: true, .. } => Vec::new(),
-            TrustScope { tests: true, .. } => vec![WorkspaceCommands::of_tests(workspace)],
+            TrustScope { tests: true, .. } => commands_of_tests(workspace)?,
             TrustScope { .. } => vec![WorkspaceCommands::of_window(&window_config(workspace, None)?)],
         });
     };
+    if is_test_configuration(workspace, name) {
+        return extension_tests(workspace, Some(name)).map(|commands| vec![commands]);
+    }
     let window = WindowConfig::resolve(workspace, Some(name)).map(|it| WorkspaceCommands::of_window(&it));
     let debugging = DebugPlan::resolve(workspace, name).map(|it| WorkspaceCommands::of_debug_plan(&it));
     match (window, debugging) {
@@ -102,11 +111,23 @@ fn commands_to_trust(workspace: &Path, scope: TrustScope<'_>) -> Result<Vec<Work
     }
 }
 
+fn extension_tests(workspace: &Path, name: Option<&str>) -> Result<WorkspaceCommands> {
+    ExtensionTestSource::find(workspace, name).map(|source| WorkspaceCommands::of_extension_tests(&source))
+}
+
+/// What builds tests, of Rust or of an extension: both where the workspace has both.
+fn commands_of_tests(workspace: &Path) -> Result<Vec<WorkspaceCommands>> {
+    let extension = find_test_file(workspace).map(|_| extension_tests(workspace, None)).transpose()?;
+    let is_cargo = extension.is_none() || workspace.join("Cargo.toml").exists();
+    Ok(extension.into_iter().chain(is_cargo.then(|| WorkspaceCommands::of_tests(workspace))).collect())
+}
+
 fn print_commands(workspace: &Path, commands: &WorkspaceCommands) {
     let what = match commands.purpose {
         CommandPurpose::Window => "want to run",
         CommandPurpose::Debugging => "want to debug, and to run around it",
         CommandPurpose::Tests => "have their tests built, before one is debugged, by",
+        CommandPurpose::ExtensionTests => "want to run, to build and run the tests of the extension",
         CommandPurpose::Programs => "contain programs that debugging runs",
     };
     println!("The files of {} {what}:\n", escape_line(&workspace.to_string_lossy()));

@@ -297,7 +297,8 @@ fn annotations_tell_what_a_call_may_do() {
     // MCP's defaults: what is not said to be otherwise is destructive, and reaches the world.
     let harmless = "window_profile debug_continue debug_pause debug_step debug_run_to";
     assert_eq!(with(|it| it.destructive_hint == Some(false)), harmless.split_whitespace().collect::<Vec<_>>());
-    let open_world = "window_evaluate window_input window_page window_command debug_launch debug_attach debug_evaluate debug_set_variable debug_probe";
+    let open_world = "window_evaluate window_input window_page window_command debug_launch debug_attach debug_evaluate debug_set_variable debug_probe \
+        test_run";
     assert_eq!(with(|it| it.open_world_hint.is_none()), open_world.split_whitespace().collect::<Vec<_>>());
 }
 

@@ -9,11 +9,13 @@
 //! | `window_bridge` | what the extension inside the window carries out |
 //! | `window_stops` | programs of the window that are stopped in the debugger |
 //! | `debug` | debug sessions |
+//! | `extension_tests` | the tests of a VS Code extension |
 //! | `timeline` | what has happened, and waiting for what happens next |
 //!
 //! Does not decide anything about windows or sessions.
 
 pub(super) mod debug;
+pub(super) mod extension_tests;
 mod page;
 mod page_actions;
 mod page_control;

@@ -206,6 +206,7 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: 
         argv.push("--no-sandbox".into()); // Electron refuses to run as root with it
     }
     argv.extend(args.extensions.iter().map(|path| flag_with_path("--extensionDevelopmentPath=", path)));
+    argv.extend(args.tests.as_deref().map(|path| flag_with_path("--extensionTestsPath=", path)));
     argv.extend(args.in_web_worker.then(|| WEB_WORKER_KIND.into()));
     argv.extend(args.args.iter().map(OsString::from));
     argv.push(args.folder.clone().into());
@@ -303,6 +304,7 @@ mod tests {
             folder: "/ws".into(),
             args: vec!["--disable-extensions".into()],
             in_web_worker: false,
+            tests: Some("/t/run.cjs".into()),
         };
         let argv = command_line(Path::new("/usr/bin/code"), &profile, 9229, &args);
         let words: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -312,7 +314,8 @@ mod tests {
             .chain(FLAGS.iter().copied())
             .chain(["--inspect-extensions=9229"])
             .chain(sandbox)
-            .chain(["--extensionDevelopmentPath=/ws/a", "--extensionDevelopmentPath=/ws/b", "--disable-extensions"])
+            .chain(["--extensionDevelopmentPath=/ws/a", "--extensionDevelopmentPath=/ws/b"])
+            .chain(["--extensionTestsPath=/t/run.cjs", "--disable-extensions"])
             .chain(["/ws"]);
         assert_eq!(words, expected.collect::<Vec<_>>());
     }

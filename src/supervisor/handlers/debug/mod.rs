@@ -28,7 +28,7 @@ pub(in crate::supervisor) mod launch;
 pub(in crate::supervisor) mod launch_config;
 mod named_test_request;
 mod probe;
-mod started_programs;
+pub(in crate::supervisor) mod started_programs;
 mod status;
 mod swap_or_relaunch;
 mod test_program;

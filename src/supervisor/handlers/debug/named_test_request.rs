@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use tether_base::error::{ErrorContext, Result};
 
 use super::cargo_test;
+use super::launch::RequestedLaunch;
 use super::test_program::{TestProgram, test_program};
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, TestRun, TestRunner, describe_script_options};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::handlers::extension_tests::debug_launch::{WantedTests, plan_test_launch};
 use crate::window::Caller;
 
 /// V8 says of an exception whether something catches it, and not what.
@@ -25,16 +27,21 @@ pub struct TestRequest {
     pub notes: Vec<String>,
 }
 
-/// The request that runs the test, and what runs it. Errors: as [`NamedTest::resolve`]; the tests cannot be built, or are not
+/// What runs the test: a request, or the tests of an extension. Errors: as [`NamedTest::resolve`]; the tests cannot be built, or are not
 /// trusted; their runner is not installed.
 pub async fn prepare_named_test(
     supervisor: &SupervisorContext,
     it: &DebugLaunchParams,
     name: &str,
     caller: &dyn Caller,
-) -> Result<TestRequest> {
+) -> Result<RequestedLaunch> {
     let workspace = supervisor.sessions.workspace();
     let run = find_test(workspace, it, name).await?;
+    if let TestRun::Extension { name, file, .. } = run {
+        let wanted = WantedTests { config: None, file: name.is_none().then_some(file), name };
+        let launch = Box::pin(plan_test_launch(supervisor, it, wanted, caller)).await?;
+        return Ok(RequestedLaunch::ExtensionTests(Box::new(launch)));
+    }
     let (args, runner) = (it.args.clone().unwrap_or_default(), run.runner());
     let unused = describe_script_options(&run, workspace).filter(|_| args.is_empty());
     let given_cwd = it.cwd.as_ref().map(|cwd| workspace.join(cwd));
@@ -81,7 +88,7 @@ pub async fn prepare_named_test(
         is_test_run: true,
         ..SessionRequest::default()
     };
-    Ok(TestRequest { request, runner, notes })
+    Ok(RequestedLaunch::Test(Box::new(TestRequest { request, runner, notes })))
 }
 
 async fn find_test(workspace: &Path, it: &DebugLaunchParams, name: &str) -> Result<TestRun> {

@@ -92,6 +92,9 @@ pub fn test_program(
         }
         TestRun::Ruby(test) => program("ruby", ruby_target(&test, args, given)?),
         TestRun::Java(test) => program("java", java_target(&test, workspace, args, given)?),
+        TestRun::Extension { folder, .. } => {
+            return Err(Error::other(format!("the tests in {} run in an extension host", folder.display())));
+        }
         TestRun::Cargo { folder, .. } => {
             return Err(Error::other(format!("the tests in {} are not built", folder.display())));
         }
