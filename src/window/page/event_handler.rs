@@ -97,10 +97,13 @@ fn handle_target_event(event: &CdpEvent, state: &PageState) {
             targets.add_notice(PageNotice::PageOpened(created.target_info.target_id.clone()));
             state.queue_follow_up(FollowUp::AttachPage(created.target_info));
         }
+        drop(targets);
+        state.notify_changed();
     } else if let Some(changed) = event.parse_as::<TargetInfoChanged>("Target.targetInfoChanged") {
         state.targets().set_page(changed.target_info);
     } else if let Some(destroyed) = event.parse_as::<TargetDestroyed>("Target.targetDestroyed") {
         state.targets().remove_page(&destroyed.target_id);
+        state.notify_changed();
     } else if let Some(attached) = event.parse_as::<AttachedToTarget>("Target.attachedToTarget") {
         handle_attached(event.session.as_deref(), attached, state);
     } else if let Some(detached) = event.parse_as::<DetachedFromTarget>("Target.detachedFromTarget") {

@@ -242,10 +242,11 @@ async fn each_tool_of_the_peers_has_its_line() {
         assert_eq!(ours, listed);
     }
     let page = PageFixture::open(SITE).await;
-    let tabs = page.call(PAGE_TOOL, json!({})).await;
-    let first = tabs["tabs"][0]["id"].as_str().unwrap().to_owned();
     page.sandbox.write("a.txt", "a");
     page.sandbox.write("state.json", r#"{"cookies": [], "origins": []}"#);
+    // The files are tracked: this is the page of the window that was launched for them.
+    let tabs = page.call(PAGE_TOOL, json!({})).await;
+    let first = tabs["tabs"][0]["id"].as_str().unwrap().to_owned();
     for (peer, tool, arguments, expect) in
         CHROME_DEVTOOLS_MCP.iter().chain(PLAYWRIGHT_MCP).filter_map(|(peer, here)| match here {
             Call(tool, arguments, expect) => Some((*peer, *tool, *arguments, *expect)),
