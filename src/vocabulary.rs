@@ -134,6 +134,7 @@ pub enum TimelineKind {
     SupervisorEnded,
     Edited,
     Built,
+    Checked,
     WindowLaunched,
     WindowFound,
     WindowRefreshed,

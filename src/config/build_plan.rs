@@ -29,6 +29,8 @@ pub struct BuildPlan {
     pub order: StepOrder,
     /// Tasks on which several depend; referred to by index in `order`.
     pub shared: Vec<SharedTask>,
+    /// The steps that only check, and run after the others: none of them is in `order`.
+    pub checks: Vec<usize>,
     /// For the whole plan.
     pub timeout: Duration,
 }
@@ -74,6 +76,8 @@ pub struct BuildStep {
     pub shown_argv: Vec<String>,
     /// The values of its variables: masked in its output and its errors.
     pub secrets: SecretValues,
+    /// It is a part of a script that is a step, too: consent to that covers it.
+    pub is_part: bool,
 }
 
 /// When a step is done.
@@ -90,12 +94,18 @@ pub enum StepCompletion {
 impl BuildPlan {
     /// A plan that runs nothing.
     pub fn empty(timeout: Duration) -> BuildPlan {
-        BuildPlan { steps: Vec::new(), order: StepOrder::Sequence(Vec::new()), shared: Vec::new(), timeout }
+        BuildPlan {
+            steps: Vec::new(),
+            order: StepOrder::Sequence(Vec::new()),
+            shared: Vec::new(),
+            checks: Vec::new(),
+            timeout,
+        }
     }
 
     /// A plan of one step.
     pub fn single(step: BuildStep, timeout: Duration) -> BuildPlan {
-        BuildPlan { steps: vec![step], order: StepOrder::Step(0), shared: Vec::new(), timeout }
+        BuildPlan { steps: vec![step], order: StepOrder::Step(0), ..BuildPlan::empty(timeout) }
     }
 
     /// This plan, and then one more step.
@@ -105,6 +115,11 @@ impl BuildPlan {
         self.order = if self.steps.is_empty() { last } else { StepOrder::Sequence(vec![self.order, last]) };
         self.steps.push(step);
         self
+    }
+
+    /// The steps as the files of the workspace write them: what is shown, and consented to.
+    pub fn written_steps(&self) -> impl Iterator<Item = &BuildStep> {
+        self.steps.iter().filter(|step| !step.is_part)
     }
 
     /// Whether there is nothing to build.
@@ -132,6 +147,7 @@ impl BuildStep {
             env: BTreeMap::new(),
             completion: StepCompletion::OnExit,
             origin,
+            is_part: false,
         }
     }
 

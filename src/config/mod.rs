@@ -16,6 +16,7 @@
 pub mod trust;
 
 mod active_config;
+mod build_checks;
 mod build_outputs;
 mod build_plan;
 mod consent_line;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tether_base::error::{Error, Result};
 
+use crate::config::build_checks::separate_checks;
 use crate::config::build_outputs::{BuildOutput, OutputEvidence, find_build_outputs};
 use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion};
 use crate::config::consent_line::ConsentLine;
@@ -114,6 +115,9 @@ impl WindowConfig {
             scripts: Vec::new(),
             nothing: base.nothing,
         };
+        if !config.keeps_background_tasks() {
+            config.build = separate_checks(config.build, workspace);
+        }
         config.build_outputs = config.build_outputs_of(&base.derived.out_files);
         if config.has_commands() {
             config.scripts = consented_scripts(workspace, config.working_folders())?;
@@ -241,8 +245,7 @@ impl WindowConfig {
     pub fn consent_lines(&self) -> Vec<ConsentLine> {
         let steps = self
             .build
-            .steps
-            .iter()
+            .written_steps()
             .map(|step| step.consent_line("build", &self.workspace, self.keeps_background_tasks()));
         let window = self.window_values().into_iter().map(|(name, value)| {
             let runs = describe_program(&self.workspace, &self.window, name);

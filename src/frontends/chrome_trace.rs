@@ -61,6 +61,10 @@ impl Drawing {
                 let name = if event.failed == Some(true) { "build failed" } else { "build" };
                 self.span("builds".into(), event, name.to_owned(), details);
             }
+            TimelineKind::Checked => {
+                let name = if event.failed == Some(true) { "check failed" } else { "checked" };
+                self.mark("builds".into(), event, name.to_owned(), details);
+            }
             TimelineKind::RefreshHeld => {
                 self.mark("window".into(), event, format!("not refreshed: {}", event.text), details);
             }

@@ -96,6 +96,12 @@ fn window_events(last: &PublishedState, now: &PublishedState) -> Vec<TimelineEve
         let took_ms = Some(build.duration.as_millis() as u64);
         events.push(TimelineEvent { at: build.ended_at_ms, took_ms, failed: Some(!build.ok), ..event });
     }
+    let ended = |state: &PublishedState| state.check.as_ref().and_then(|check| check.ended_at_ms);
+    if let (Some(check), Some(at)) = (&now.check, ended(now).filter(|at| Some(*at) != ended(last))) {
+        let text = check.failures.iter().filter_map(|failure| failure.lines().next()).collect::<Vec<_>>().join("; ");
+        let event = event_now(TimelineKind::Checked, text);
+        events.push(TimelineEvent { at, failed: Some(!check.failures.is_empty()), ..event });
+    }
     if let Some(exit) = now.exit.as_ref().filter(|exit| Some(exit.at_ms) != last.exit.as_ref().map(|it| it.at_ms)) {
         let event = event_now(TimelineKind::WindowEnded, format!("by itself: {}", exit.exit));
         events.push(TimelineEvent { at: exit.at_ms, failed: Some(exit.is_crash()), ..event });

@@ -138,6 +138,7 @@ impl WindowActor {
     /// Aborts a build, since the old window still runs, and lets any other operation end.
     fn begin_finish(&mut self, done: oneshot::Sender<()>) {
         self.finishing = Some(done);
+        self.context.end_checks();
         if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
             self.operation = JoinSet::new();
         }
@@ -184,6 +185,7 @@ impl WindowActor {
                 self.operation.spawn(async move { OperationResult::Searched(find_earlier_window(&context).await) });
             }
             WindowEffect::Build => {
+                self.context.end_checks();
                 let mut rounds = std::mem::take(&mut self.rounds);
                 let kept = self.build.take();
                 self.operation.spawn(async move {
@@ -202,6 +204,7 @@ impl WindowActor {
                 });
             }
             WindowEffect::Close => {
+                self.context.end_checks();
                 // Kills the process groups of a build, or what a launch has started so far. Awaited before the rest: a
                 // launch may just be saving its session file.
                 let mut aborted = std::mem::take(&mut self.operation);

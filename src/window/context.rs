@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
 use super::build::{BuildSources, BuildSummary};
+use super::build_checks::CheckSummary;
 use super::crash_loop::CrashLoop;
 use super::launch_id::baseline_file_of;
 use super::live_window::LiveWindow;
@@ -44,6 +45,8 @@ pub struct PublishedState {
     pub exit: Option<WindowExit>,
     /// When the running build is ended, if no call waits for it.
     pub unattended_until: Option<tokio::time::Instant>,
+    /// The checks of the last build, if it has some.
+    pub check: Option<CheckSummary>,
     /// What a user should know.
     pub notes: Vec<String>,
     /// The changed files that the window was launched or refreshed for, if it was for them.
@@ -100,6 +103,8 @@ pub struct WindowContext {
     pub holds_new_hosts: AtomicBool,
     /// The changed files that a refresh is about to begin for.
     pub refresh_cause: Mutex<Option<Arc<ChangeReport>>>,
+    /// The checks that run.
+    pub checks: Mutex<JoinSet<()>>,
     /// What the running build is made from.
     pub build_sources: Mutex<Option<Arc<BuildSources>>>,
     /// The clean-ups after windows that exited by themselves. Always closed, so that they can be waited for.
@@ -143,6 +148,7 @@ impl WindowContext {
             replacement_blocker: OnceLock::new(),
             holds_new_hosts: AtomicBool::new(false),
             refresh_cause: Mutex::default(),
+            checks: Mutex::default(),
             build_sources: Mutex::default(),
             exit_cleanups,
         }

@@ -19,6 +19,7 @@
 //! | `window_number` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `repeated_builds` | the build; whether it must be run again because files changed meanwhile |
+//! | `build_checks` | type checkers and linters of a build, which report after it |
 //! | `unattended_build` | a build whose callers have left |
 //! | `held_host` | an extension host that waits for the debug sessions that follow it |
 //! | `host_restart` | following an extension host that was replaced in the window itself |
@@ -48,6 +49,7 @@ pub mod test_host;
 
 mod actor;
 mod build;
+mod build_checks;
 mod caller;
 mod command_requests;
 mod config_selection;
@@ -78,6 +80,7 @@ mod window_number;
 
 // The types of the changed files are part of this module's interface.
 pub use build::BuildSummary;
+pub use build_checks::CheckSummary;
 pub use caller::{Caller, OperationOutcome};
 pub use context::{PublishedState, WindowPaths};
 pub use held_host::HeldHost;

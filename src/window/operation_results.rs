@@ -82,6 +82,7 @@ impl WindowActor {
                 self.outcome.build = build.duration;
                 self.outcome.notes.extend(build.notes.iter().cloned());
                 self.publish(|published| published.notes.extend(build.notes.iter().cloned()));
+                self.context.start_checks(&build.config.build);
                 self.build = Some(build);
                 if let Some(why) = self.replacement_blocker() {
                     self.outcome.held = Some(why);

@@ -25,6 +25,8 @@ pub struct PageResult<T> {
 pub struct FreshPage {
     pub page: Arc<PageConnection>,
     window: FreshWindow,
+    /// The checks of its build that have failed.
+    failed_checks: Vec<String>,
 }
 
 impl FreshPage {
@@ -36,7 +38,8 @@ impl FreshPage {
             Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
         })?;
         let unloaded = window.describe_unloaded_extensions();
-        let notes = stale_note.into_iter().chain(unloaded).chain(self.page.take_notices()).collect();
+        let failed = self.failed_checks.into_iter();
+        let notes = stale_note.into_iter().chain(unloaded).chain(failed).chain(self.page.take_notices()).collect();
         Ok(PageResult { value, generation, refreshed, notes })
     }
 }
@@ -54,7 +57,9 @@ impl Window {
     /// Brings a stale window up to date, and connects to its page.
     pub async fn open_fresh_page(&self, caller: &dyn Caller) -> Result<FreshPage> {
         let window = self.refresh_if_stale(caller).await?;
-        Ok(FreshPage { page: window.window.page().await?, window })
+        let check = self.context.published.borrow().check.clone();
+        let failed_checks = check.map(|check| check.failures).unwrap_or_default();
+        Ok(FreshPage { page: window.window.page().await?, window, failed_checks })
     }
 
     /// Console messages, also of a window that has exited; and the current generation.

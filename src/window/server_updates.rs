@@ -5,17 +5,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tether_base::clock::monotonic_ms;
+use tether_base::clipped_text::first_chars;
+use tether_base::clock::{monotonic_ms, now_ms};
 use tether_base::error::Result;
 use tether_changes::ChangeReport;
 
 use super::live_window::{LiveWindow, format_server_error};
-use super::page::{UpdateOutcome, follow_server_update};
+use super::page::{ConsoleMessage, ConsoleSource, UpdateOutcome, follow_server_update};
 use super::window_handle::Window;
 use crate::config::{StepCompletion, WindowConfig};
 
 /// Files that decide what runs: after a change of one, the window is relaunched.
 const COMMAND_FILES: &[&str] = &["devtools.toml", "package.json", ".vscode/launch.json", ".vscode/tasks.json"];
+
+/// How many of the newest console messages are looked at for errors, and how much of one is shown.
+const MAX_MESSAGES: usize = 200;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// Whether the dev server of a window updates its page after these changes.
 pub(super) async fn is_updated_by_server(window: &Window, live: &LiveWindow, check: &ChangeReport) -> bool {
@@ -43,7 +48,9 @@ pub(super) async fn follow_dev_server(window: &Window, live: &Arc<LiveWindow>, b
     let files = tracker.take_snapshot().await?;
     // After the snapshot: an update for what has changed since is not one for these files.
     let since = tracker.last_noticed().await?.unwrap_or_else(monotonic_ms);
+    let noticed_ms = now_ms().saturating_sub(monotonic_ms().saturating_sub(since));
     let outcome = follow_server_update(&*live.page().await?, since).await?;
+    let errors = new_errors(&window.context.history.last_messages(MAX_MESSAGES, noticed_ms));
     let is_current = window.watch().borrow().window.as_ref().is_some_and(|now| Arc::ptr_eq(now, live));
     if is_current {
         window.context.save_baseline(&live.session.launch_id, &files).await?;
@@ -51,15 +58,36 @@ pub(super) async fn follow_dev_server(window: &Window, live: &Arc<LiveWindow>, b
     }
     Ok(match outcome {
         UpdateOutcome::UpdatedInPlace => {
-            format!("{because}: the dev server updated the page in place, and it stays")
+            format!(
+                "{because}: the dev server updated the page in place{}",
+                errors.unwrap_or(", and it stays".to_owned())
+            )
         }
-        UpdateOutcome::LoadedByServer => format!("{because}: the dev server reloaded the page"),
+        UpdateOutcome::LoadedByServer => {
+            format!("{because}: the dev server reloaded the page{}", errors.unwrap_or_default())
+        }
         UpdateOutcome::Reloaded => {
-            format!("{because}: the page was reloaded, since its dev server announced no update")
+            let errors = errors.unwrap_or_default();
+            format!("{because}: the page was reloaded, since its dev server announced no update{errors}")
         }
         UpdateOutcome::Failed(text) => {
             format!("{because}: {}", format_server_error(&text))
         }
+    })
+}
+
+/// What the page says of its new code: `; 1 new error: …`. `None`: nothing.
+fn new_errors(messages: &[ConsoleMessage]) -> Option<String> {
+    let is_error = |message: &&ConsoleMessage| {
+        let of_page = matches!(message.source, ConsoleSource::Page | ConsoleSource::Iframe | ConsoleSource::Worker);
+        of_page && matches!(message.level.as_str(), "error" | "exception")
+    };
+    let errors: Vec<&ConsoleMessage> = messages.iter().filter(is_error).collect();
+    let first = errors.first()?.text.lines().next().unwrap_or_default();
+    let first = first_chars(first, MAX_ERROR_CHARS);
+    Some(match errors.len() {
+        1 => format!("; 1 new error: {first}"),
+        count => format!("; {count} new errors, the first: {first}"),
     })
 }
 
@@ -107,6 +135,24 @@ fn runs_only_servers(config: &WindowConfig) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_the_new_code_are_counted_and_the_first_is_shown() {
+        let message = |source, level: &str, text: &str| ConsoleMessage {
+            at: 1,
+            source,
+            level: level.to_owned(),
+            text: text.to_owned(),
+            location: None,
+        };
+        let log = message(ConsoleSource::Page, "log", "hot updated");
+        let thrown = message(ConsoleSource::Page, "exception", "TypeError: x is undefined\n    at app.js:1");
+        let workbench = message(ConsoleSource::Workbench, "error", "noise");
+        assert_eq!(new_errors(&[log.clone(), workbench]), None);
+        assert_eq!(new_errors(&[log, thrown.clone()]).unwrap(), "; 1 new error: TypeError: x is undefined");
+        let two = new_errors(&[thrown.clone(), thrown]).unwrap();
+        assert_eq!(two, "; 2 new errors, the first: TypeError: x is undefined");
+    }
 
     #[test]
     fn a_change_is_left_to_the_server_only_if_everything_that_decides_it_speaks_for_that() {

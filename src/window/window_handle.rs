@@ -24,7 +24,7 @@ use super::running_calls::RunningCallGuard;
 use super::search::{self, unverified_error};
 use super::server_updates;
 use super::state::{WindowInput, WindowPhase};
-use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
+use crate::config::{ActiveConfig, WindowConfig, WindowKind, trust::WorkspaceCommands};
 use crate::tasks::task_runner::TaskQueue;
 use crate::vocabulary::RebuildPolicy;
 
@@ -189,7 +189,9 @@ impl Window {
         self.check_crash_loop(rebuild).await?;
         // A running window is replaced for `always`, and for another configuration.
         let is_running = self.wait_for_search().await.window.is_some();
-        let replace = rebuild == RebuildPolicy::Always || (config.is_some() && self.is_other_config_selected());
+        let replace = rebuild == RebuildPolicy::Always
+            || (config.is_some() && self.is_other_config_selected())
+            || self.is_page_closed().await;
         let origin = rebuild.command_origin();
         let selection = selection.as_ref();
         let outcome = match is_running && replace {
@@ -200,6 +202,17 @@ impl Window {
         match config.is_some() && self.is_other_config_selected() {
             true => self.run_restart(build, (CommandOrigin::Requested, selection), caller).await,
             false => Ok(outcome),
+        }
+    }
+
+    /// Whether the page of a running browser was closed: the browser itself may run on without one.
+    async fn is_page_closed(&self) -> bool {
+        let Some(window) = self.context.published.borrow().window.clone() else { return false };
+        let kind = window.launched_from.as_ref().and_then(|config| config.window.kind);
+        let shows_page = !matches!(kind, Some(WindowKind::Node | WindowKind::Command));
+        match window.page().await {
+            Ok(page) => shows_page && page.has_no_page().await,
+            Err(_) => false,
         }
     }
 

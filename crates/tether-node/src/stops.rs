@@ -169,7 +169,10 @@ fn exception_report(session: &NodeSession, isolate: &Isolate, event: &PausedEven
         // The engine may take for uncaught what a runner throws again.
         _ if is_failure => is_new_failure(session, isolate, event, data),
         true => settings.stops_at_uncaught,
-        false => (settings.stops_at_caught && is_own) || (settings.stops_at_failures && is_own_throw(session, isolate, event)),
+        false => {
+            (settings.stops_at_caught && is_own)
+                || (settings.stops_at_failures && is_own_throw(session, isolate, event))
+        }
     };
     stops.then(|| StopReport {
         reason: "exception",

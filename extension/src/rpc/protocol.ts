@@ -266,7 +266,7 @@ export interface TimelineEvents {
 }
 
 /** What kind of thing a timeline event is. */
-export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "windowLaunched" | "windowFound" | "windowRefreshed" | "refreshHeld" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
+export type TimelineKind = "supervisorStarted" | "supervisorEnded" | "edited" | "built" | "checked" | "windowLaunched" | "windowFound" | "windowRefreshed" | "refreshHeld" | "windowEnded" | "consoleError" | "sessionStarted" | "stopped" | "resumed" | "sessionEnded" | "called";
 
 /** A breakpoint that has not stopped a session. */
 export interface UnreachedReport {

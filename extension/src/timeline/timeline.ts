@@ -68,6 +68,7 @@ function addEvent(draft: Draft, event: TimelineEvent): void {
     case "windowFound":
     case "windowRefreshed":
       return span(WINDOW_LANE, "good");
+    case "checked":
     case "refreshHeld":
       return draft.add({ lane: WINDOW_LANE, name, tone: "warning", start: at, end: at, details });
     case "windowEnded":
@@ -99,6 +100,7 @@ const KIND_NAMES: Partial<Record<TimelineKind, string>> = {
   windowLaunched: "launch",
   windowFound: "found again",
   windowRefreshed: "refresh",
+  checked: "checked",
   refreshHeld: "not refreshed",
   windowEnded: "ended",
   built: "build",

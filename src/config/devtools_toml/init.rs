@@ -133,12 +133,12 @@ fn write_derived(text: &mut String, config: &WindowConfig) {
     }
     text.push_str("# headless = true\n# timeout = \"60s\"\n\n");
     let is_server = |step: &&BuildStep| matches!(step.completion, StepCompletion::AfterAddress);
-    if let Some(server) = config.build.steps.iter().find(is_server).filter(|_| config.configuration.is_none()) {
+    if let Some(server) = config.build.written_steps().find(is_server).filter(|_| config.configuration.is_none()) {
         text.push_str("[server]\n# It runs as long as the window, which shows the address that it prints.\n");
         let _ = writeln!(text, "# From {}:\n# command = {}\n", server.origin, toml_text(&json!(server.argv)));
     }
     text.push_str("[build]\n");
-    let builds: Vec<&BuildStep> = config.build.steps.iter().filter(|step| !is_server(step)).collect();
+    let builds: Vec<&BuildStep> = config.build.written_steps().filter(|step| !is_server(step)).collect();
     match &builds[..] {
         [] => text.push_str("# Nothing is built before a launch.\n# command = [\"npm\", \"run\", \"compile\"]\n"),
         steps => {

@@ -37,7 +37,7 @@ pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, referrer: &str, ti
     };
     let order = planner.order_task(reference, referrer)?;
     let StepPlanner { steps, groups, .. } = planner;
-    let mut plan = BuildPlan { steps, order, shared: Vec::new(), timeout };
+    let mut plan = BuildPlan { steps, order, ..BuildPlan::empty(timeout) };
     inline_groups(&mut plan, groups);
     Ok(plan)
 }

@@ -36,6 +36,11 @@ fn config_text(config: &WindowConfig, commands: &WorkspaceCommands) -> String {
     if config.build.steps.len() > 1 {
         lines.push(format!("  build order: {}", format_order(&config.build.order, &config.build)));
     }
+    if !config.build.checks.is_empty() {
+        let checks: Vec<String> =
+            config.build.checks.iter().map(|at| format!("`{}`", config.build.steps[*at].label)).collect();
+        lines.push(format!("  checked after it, while the window is used: {}", checks.join(", ")));
+    }
     lines.extend(config.build_outputs.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
     lines.extend(config.notes.iter().map(|note| format!("  note: {note}")));
     if let Some(folder) = config.suggested_watch_root() {
@@ -73,8 +78,9 @@ fn config_json(config: &WindowConfig, commands: &WorkspaceCommands) -> Value {
         "configuration": config.configuration,
         "window": window,
         "build": {
-            "steps": config.build.steps.iter().map(step).collect::<Vec<_>>(),
+            "steps": config.build.written_steps().map(step).collect::<Vec<_>>(),
             "order": format_order(&config.build.order, &config.build),
+            "checks": config.build.checks.iter().map(|at| &config.build.steps[*at].label).collect::<Vec<_>>(),
             "timeoutMs": config.build.timeout.as_millis() as u64,
         },
         "lines": commands.lines.iter().map(line).collect::<Vec<_>>(),

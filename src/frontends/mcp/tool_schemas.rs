@@ -142,7 +142,8 @@ fn the_list_of_tools_is_that_of_the_operations() {
     let listed = |group| serde_json::from_str::<Vec<Tool>>(&tools_text(ToolSet { group, by_search: false })).unwrap();
     assert_eq!(listed(None), tools);
     let of_window = listed(Some(OperationGroup::Window));
-    let is_of_window = |tool: &Tool| tool.name.starts_with("window_") || ["wait_for_any", "test_run"].contains(&&*tool.name);
+    let is_of_window =
+        |tool: &Tool| tool.name.starts_with("window_") || ["wait_for_any", "test_run"].contains(&&*tool.name);
     assert!(!of_window.is_empty() && of_window.iter().all(is_of_window));
 }
 

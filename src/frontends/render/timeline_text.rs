@@ -51,6 +51,8 @@ fn kind_text(event: &TimelineEvent) -> &'static str {
         (TimelineKind::Edited, _) => "edit:",
         (TimelineKind::Built, Some(true)) => "build failed",
         (TimelineKind::Built, _) => "build succeeded",
+        (TimelineKind::Checked, Some(true)) => "check failed:",
+        (TimelineKind::Checked, _) => "checks succeeded",
         (TimelineKind::WindowLaunched | TimelineKind::WindowFound | TimelineKind::WindowRefreshed, _) => "",
         (TimelineKind::RefreshHeld, _) => "not refreshed:",
         (TimelineKind::WindowEnded, _) => "window ended:",

@@ -61,7 +61,7 @@ impl SourceWatch {
         let sources = self.sources.clone();
         async move {
             let before = sources.tracker.take_snapshot().await?;
-            for step in sources.build.iter().flat_map(|build| &build.steps) {
+            for step in sources.build.iter().flat_map(|build| build.written_steps()) {
                 sources.run_step(step).await?;
             }
             Ok(before)

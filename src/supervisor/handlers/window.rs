@@ -15,8 +15,8 @@ use crate::debug::SessionEntry;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{
-    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, StaleRefresh, WindowInspection,
-    WindowPhase,
+    CheckSummary, FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, StaleRefresh,
+    WindowInspection, WindowPhase,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -93,6 +93,7 @@ fn known_window_status(published: &PublishedState) -> WindowStatus {
             .iter()
             .cloned()
             .chain(published.describe_unattended())
+            .chain(published.check.iter().flat_map(CheckSummary::describe))
             .chain(published.notes.iter().cloned())
             .collect(),
         ..WindowStatus::default()

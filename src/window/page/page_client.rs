@@ -113,6 +113,12 @@ impl PageClient {
         told.or_else(|| self.history().describe_failed_script().filter(|_| self.has_server_channel()))
     }
 
+    /// Whether it is a browser that shows no page now.
+    pub async fn has_no_page(&self) -> bool {
+        let listed = self.cdp.call(None, &types::GetTargets {}, BROWSER_TIMEOUT);
+        self.endpoint.is_browser && listed.await.is_ok_and(|it| it.target_infos.iter().all(|info| info.kind != "page"))
+    }
+
     /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.
     pub async fn request_close(&self) -> bool {
         self.endpoint.is_browser && self.call(None, &types::CloseBrowser {}, BROWSER_TIMEOUT).await.is_ok()
@@ -278,7 +284,7 @@ impl PageClient {
                 Error::new(ErrorKind::NotFound, format!("there is no page with {part:?} in its address or title"))
                     .hint(format!("there are: {}", pages.join(", ")))
             }
-            _ => Error::new(ErrorKind::NotFound, "the window shows no page").hint("`tether restart` relaunches it"),
+            _ => Error::new(ErrorKind::NotFound, "the window shows no page").hint("`tether start` opens it again"),
         }
     }
 }

@@ -98,7 +98,10 @@ fn a_runner_in_an_environment_that_is_not_trusted_is_named_with_how_to_trust_it(
     let path = std::env::join_paths([bare, "/usr/bin".into(), "/bin".into()]).unwrap();
     stage.sandbox.more_variables.push(("PATH", path));
     let missing = stage.tether(&["debug", "launch", "--test", "test_plain", "--wait", "60"]);
-    missing.fails(6, &["cannot run `pytest`", "No module named pytest", "is not trusted, and was not used", "tether trust"]);
+    missing.fails(
+        6,
+        &["cannot run `pytest`", "No module named pytest", "is not trusted, and was not used", "tether trust"],
+    );
     stage.tether(&["trust", "--programs", "--yes"]).ok();
     let ended = stage.json(&["debug", "launch", "--test", "test_plain", "--wait", "60"]);
     assert_eq!(ended["exitCode"], 0, "{ended:#}");

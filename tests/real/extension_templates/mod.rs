@@ -3,6 +3,8 @@
 //! `tether trust` and `tether start` open a real Extension Development Host with the extension active in it, and an edit
 //! of its source relaunches. No file is added by hand: the npm packages come from the data folder.
 
+mod late_checks;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +37,7 @@ pub const TYPESCRIPT: Template = Template {
     builds: true,
     written: &[".devtools", "node_modules", "out"],
 };
-const ESBUILD: Template = Template {
+pub const ESBUILD: Template = Template {
     name: "template-esbuild",
     arguments: &["ts", "esbuild"],
     source: "src/extension.ts",

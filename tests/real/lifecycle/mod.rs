@@ -2,6 +2,7 @@
 //!
 //! The real `tether`, a real MCP client on its stdio, real windows.
 
+mod closed_page;
 mod dev_server;
 mod host_environment;
 mod killed_processes;

@@ -98,6 +98,23 @@ fn a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
 }
 
 #[test]
+fn a_hot_update_that_throws_is_told_with_its_error() {
+    let Some(sandbox) = vite_project("vite --host 127.0.0.1") else { return };
+    sandbox
+        .write("src/part.js", "document.body.dataset.part = 'one';\nif (import.meta.hot) import.meta.hot.accept();\n");
+    sandbox.write("src/main.js", &format!("import './part.js';\n{SCRIPT}"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    assert_eq!(evaluate(&sandbox, "document.body.dataset.part")["value"], "one");
+    save(&sandbox, "src/part.js", "import.meta.hot.accept();\nthrow new Error('not this time');\n");
+    let answer = evaluate(&sandbox, "document.body.dataset.part");
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("new error") && notes.contains("not this time"), "{answer:#}");
+    assert!(!notes.contains("and it stays"), "{answer:#}");
+    sandbox.json(&["stop"]);
+}
+
+#[test]
 fn a_dev_server_of_a_launch_configuration_needs_no_problem_matcher() {
     // Free a moment ago: a configuration names its port.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

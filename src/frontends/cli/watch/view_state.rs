@@ -9,9 +9,10 @@ use crate::frontends::render::event_text;
 use crate::vocabulary::{RunState, TimelineEvent, TimelineKind};
 
 /// Which events are shown.
-pub const SHOWN_KINDS: [TimelineKind; 10] = [
+pub const SHOWN_KINDS: [TimelineKind; 11] = [
     TimelineKind::Edited,
     TimelineKind::Built,
+    TimelineKind::Checked,
     TimelineKind::WindowLaunched,
     TimelineKind::WindowFound,
     TimelineKind::WindowRefreshed,
