@@ -57,6 +57,7 @@ mod launch_check;
 mod node;
 mod readiness;
 mod web_extension_host;
+mod window_bridge;
 mod workbench_cache;
 
 use std::path::PathBuf;

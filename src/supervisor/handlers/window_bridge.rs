@@ -75,14 +75,14 @@ async fn find_bridge(context: &SupervisorContext) -> Result<Arc<ConnectedEditor>
         biased;
         found = timeout(deadline, wait_for_bridge(&find, changed)) => match found.ok().flatten().or_else(find) {
             Some(bridge) => return Ok(bridge),
-            None => "the tether extension (devtether.tether) does not run in it, or is not connected",
+            None => "tether's own extension (devtether.tether) does not run in it, or is not connected",
         },
-        () = window.wait_for_missing_bridge() => "the tether extension (devtether.tether) is not installed in it",
+        () = window.wait_for_missing_bridge() => "tether's own extension (devtether.tether) is not in it",
     };
     let error = Error::new(ErrorKind::NotFound, "cannot reach VS Code's side of the debug window").because(cause);
-    Err(error.hint(
-        "install it there: `--install-extension tether.vsix`, or name its folder beside yours in `--extensionDevelopmentPath`",
-    ))
+    Err(error
+        .hint("tether brings it into each VS Code that it launches, unless `profile` in devtools.toml keeps the extensions of that one")
+        .hint("`tether restart` launches a new one; remove `--disable-extensions` from its arguments"))
 }
 
 /// `None` when no editor can connect any more.

@@ -32,6 +32,7 @@ use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
 use super::readiness::wait_for_listener;
 use super::web_extension_host::wait_for_title;
+use super::window_bridge::install_window_bridge;
 use crate::config::{WEB_WORKER_KIND, WindowSettings, prepare_user_settings};
 use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
 use crate::window::page::PageConnection;
@@ -162,6 +163,7 @@ impl VsCodeProfile {
         }
         create_private_dir(&profile.user)?;
         create_private_dir(&profile.extensions)?;
+        install_window_bridge(&attempt.plan.settings, &profile.extensions)?;
         let settings = profile.user.join("User");
         create_private_dir(&settings)?;
         prepare_user_settings(&settings.join("settings.json"))?;

@@ -32,6 +32,7 @@ use super::development_folder::development_path;
 use super::extension_host_args::ExtensionHostArgs;
 use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
+use super::window_bridge::install_window_bridge;
 use super::workbench_cache::WorkbenchCache;
 use crate::config::{RefreshSetting, WindowKind, prepare_user_settings};
 use crate::window::page::{
@@ -107,6 +108,7 @@ fn server_command_line(
     if attempt.plan.settings.profile.is_none() {
         cache.keep_extension_lists(&data.join("user"))?;
     }
+    install_window_bridge(&attempt.plan.settings, &data.join("extensions"))?;
     let settings = data.join("user/User");
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;

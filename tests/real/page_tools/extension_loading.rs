@@ -134,9 +134,13 @@ async fn the_answer_says_what_an_extension_that_is_not_loaded_waits_for() {
     assert!(!notes(&restarted).contains("not loaded"), "{restarted:#}");
     until(&agent, "window_console", json!({"filter": "no such luck"}), "Activating extension").await;
 
-    // Nothing is waited for that is known not to come.
+    // In a profile that is kept there is none of ours, and nothing is waited for that is known not to come.
+    sandbox.write("devtools.toml", "[window]\nkind = 'web-extension-host'\nprofile = '.devtools/profile'\n");
+    sandbox.tether(&["trust", "--yes"]).ok();
+    agent.call("window_restart", json!({})).await;
     let refused = text(&agent.ask("window_output", json!({})).await);
-    assert!(refused.contains("the tether extension (devtether.tether) is not installed in it"), "{refused}");
+    assert!(refused.contains("tether's own extension (devtether.tether) is not in it"), "{refused}");
+    assert!(refused.contains("`profile` in devtools.toml"), "{refused}");
     agent.leave().await;
 }
 

@@ -14,6 +14,7 @@ mod storage;
 mod tabs;
 mod test_site;
 mod vscode_window;
+mod window_bridge;
 
 /// The ref of the one line of a snapshot with these words.
 fn find(snapshot: &str, words: &str) -> String {
