@@ -217,7 +217,7 @@ impl ScriptMap {
             let number = token.get_src_id() as usize;
             (first..=last).contains(&number)
                 && token.has_source()
-                && (first == last || is_named(&self.sources[number]))
+                && (first == last || self.sources.get(number).is_some_and(is_named))
                 && (i64::from(token.get_src_line()), i64::from(token.get_src_col())) >= (line, column)
         };
         let found = self.map.tokens().filter(of_source).min_by_key(|token| (token.get_src(), token.get_dst()))?;
