@@ -251,8 +251,7 @@ async fn plan_launch(
 
 /// Whether the tests of an extension are meant, and not a configuration of launch.json, or a test of another runner.
 fn means_tests_of_extension(workspace: &Path, it: &DebugLaunchParams) -> bool {
-    let is_named =
-        it.config.as_ref().is_some_and(|config| it.test.is_some() || means_extension_tests(workspace, config));
+    let is_named = it.config.as_ref().is_some_and(|config| means_extension_tests(workspace, config));
     is_named || it.extension_tests == Some(true)
 }
 
