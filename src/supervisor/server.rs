@@ -42,6 +42,9 @@ use crate::timeline::event_now;
 use crate::vocabulary::TimelineKind;
 use crate::window::{Window, WindowPaths};
 
+/// The stack of a thread, in bytes: unoptimized, the futures of long operations need more than the usual 2 MiB. Only what is used
+/// of it is held.
+const THREAD_STACK: usize = 8 << 20;
 /// How long an exiting supervisor lets a launch finish. Shorter than a front end waits for the next supervisor to start,
 /// which waits for this one.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
@@ -68,6 +71,7 @@ pub fn supervise_with(workspace: &Path, host_program: &Path, idle: Duration) -> 
         }
     };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.thread_stack_size(THREAD_STACK);
     busy_times::record_busy_times(runtime.worker_threads(2).enable_all());
     let runtime = runtime.build().doing(|| "cannot start the async runtime".into())?;
     let outcome = runtime.block_on(serve_until_end(paths, lock, host_program, idle));
