@@ -162,6 +162,8 @@ impl Stage {
 
     /// A crash is an error for each call on its way, and cured by the next.
     fn crash(&mut self) {
+        // What was edited last may be noticed only now.
+        self.call();
         let server = *self.starts().last().unwrap();
         kill(server, Signal::STOP);
         let state = || procfs::process::Process::new(server as i32).unwrap().stat().unwrap().state;

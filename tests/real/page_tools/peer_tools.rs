@@ -260,14 +260,14 @@ async fn each_tool_of_the_peers_has_its_line() {
 
 /// Runs a line on the page as it is at first, beside a second one.
 async fn run_line(page: &PageFixture, first: &str, peer: &str, [tool, arguments, expect]: [&str; 3]) {
+    page.call("window_emulate", json!({"reset": true})).await;
+    page.call("window_route", json!({"remove": "all"})).await;
     let tabs = page.call(PAGE_TOOL, json!({})).await;
     for tab in tabs["tabs"].as_array().unwrap().iter().filter(|tab| tab["id"] != first) {
         page.call(PAGE_TOOL, json!({"do": "close", "page": tab["id"]})).await;
     }
     page.call(PAGE_TOOL, json!({"do": "new", "url": page.site.url("/second")})).await;
     page.call(PAGE_TOOL, json!({"do": "switch", "page": first})).await;
-    page.call("window_emulate", json!({"reset": true})).await;
-    page.call("window_route", json!({"remove": "all"})).await;
     page.call(STORAGE, json!({"do": "clear"})).await;
     page.call(PAGE_TOOL, json!({"do": "goto", "url": page.site.url("/")})).await;
     page.value("new Promise(done => { const look = () => performance.getEntriesByName(location.origin + '/data.json').length ? done(1) : setTimeout(look); look() })").await;
