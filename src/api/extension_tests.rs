@@ -19,10 +19,10 @@ pub struct TestRunParams {
     /// Test or suite, as Mocha prints it (default: all).
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Label in .vscode-test, or name of a launch.json configuration (default: all of .vscode-test).
+    /// Label in .vscode-test, or a launch.json configuration (default: all labels).
     #[arg(long, value_name = "LABEL")]
     pub config: Option<String>,
-    /// Time limit in seconds (default 600).
+    /// Seconds (default 600).
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
 }

@@ -172,7 +172,7 @@ pub struct PageStorageParams {
     #[serde(rename = "do")]
     #[arg(value_enum, value_name = "DO")]
     pub does: Option<StorageVerb>,
-    /// Which (default cookies). all: clear everything.
+    /// Default cookies. all: clear everything.
     #[arg(value_enum, value_name = "AREA")]
     pub area: Option<StorageArea>,
     /// Name of the entry (default: all).
@@ -184,12 +184,22 @@ pub struct PageStorageParams {
     /// Default: the page's.
     #[arg(long)]
     pub origin: Option<String>,
-    /// set: domain, path, expires, httpOnly, secure, sameSite of the cookie.
+    /// set: cookie attributes as JSON (domain, path, expires, httpOnly, secure, sameSite).
     #[arg(long, value_parser = parse_json)]
+    #[serde(default, deserialize_with = "read_json")]
+    #[schemars(with = "Option<String>")]
     pub cookie: Option<Value>,
     /// save: name in .devtools/files. load: file of the workspace.
     #[arg(long)]
     pub file: Option<String>,
+}
+
+/// An object, or its JSON: not every provider of models takes an object without names.
+fn read_json<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    match Option::<Value>::deserialize(deserializer)? {
+        Some(Value::String(text)) => parse_json(&text).map(Some).map_err(serde::de::Error::custom),
+        given => Ok(given),
+    }
 }
 
 fn parse_json(text: &str) -> Result<Value, String> {

@@ -75,7 +75,9 @@ pub struct InputActionParams {
     pub keys: Option<String>,
     /// click: mouse button (default left).
     pub button: Option<MouseButton>,
-    /// fill: values by ref; `true` or `false` for a checkbox.
+    /// fill: each as `e7=text`; `true` or `false` for a checkbox.
+    #[serde(default, deserialize_with = "form_fields::deserialize")]
+    #[schemars(with = "Option<Vec<String>>")]
     pub fields: Option<BTreeMap<String, String>>,
     /// select: labels or values. upload, drop: files of the workspace.
     pub values: Option<Vec<String>>,
@@ -222,10 +224,52 @@ pub struct InputActionReport {
     pub notes: Vec<String>,
 }
 
+/// The values of a form: `["e7=text"]`, or an object. Not every provider of models takes an object without names.
+mod form_fields {
+    use std::collections::BTreeMap;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "neither a list of REF=TEXT nor an object of texts")]
+    enum Fields {
+        Listed(Vec<String>),
+        Named(BTreeMap<String, String>),
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+        let read = |text: String| {
+            let (name, value) =
+                text.split_once('=').ok_or_else(|| D::Error::custom(format!("{text:?} is not REF=TEXT")))?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        match Option::<Fields>::deserialize(deserializer)? {
+            None => Ok(None),
+            Some(Fields::Listed(texts)) => texts.into_iter().map(read).collect::<Result<_, _>>().map(Some),
+            Some(Fields::Named(fields)) => Ok(Some(fields)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+
+    #[test]
+    fn the_values_of_a_form_are_a_list_or_an_object() {
+        let read = |fields: serde_json::Value| {
+            let action = serde_json::from_value::<InputActionParams>(json!({"do": "fill", "fields": fields}));
+            action.map(|it| it.fields.unwrap_or_default().into_iter().collect::<Vec<_>>()).ok()
+        };
+        let expect = Some(vec![("e7".to_owned(), "a=b".to_owned())]);
+        assert_eq!(read(json!(["e7=a=b"])), expect);
+        assert_eq!(read(json!({"e7": "a=b"})), expect);
+        assert_eq!(read(json!(["e7"])), None);
+    }
 
     #[test]
     fn actions_are_read_from_words_or_json() {

@@ -23,13 +23,16 @@ fn operation_tool(operation: &'static Operation) -> Tool {
     tool
 }
 
+/// Tools whose results are a text, or a table of them.
+const WITHOUT_OUTLINE: [&str; 5] = ["debug_source", "debug_output", "debug_evaluate", "window_snapshot", "test_run"];
+
 /// The offered operations as tools. Of several with the same result, only the first has its outline: it costs an agent bytes,
 /// and each result has a text beside it.
 fn all_tools() -> Vec<Tool> {
     let mut tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
     let mut known = Vec::new();
     for tool in &mut tools {
-        if known.contains(&tool.output_schema) {
+        if known.contains(&tool.output_schema) || WITHOUT_OUTLINE.contains(&&*tool.name) {
             tool.output_schema = None;
         } else {
             known.push(tool.output_schema.clone());
