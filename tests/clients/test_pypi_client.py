@@ -133,8 +133,10 @@ class Story:
 
     async def test_the_results_are_as_the_tools_say(self):
         async with self.client() as client:
-            for tool in (await client.list_tools()).tools:
-                self.assertEqual(tool.output_schema["type"], "object", tool.name)
+            # Of tools with the same result, one has its outline.
+            outlines = [tool.output_schema for tool in (await client.list_tools()).tools if tool.output_schema]
+            self.assertGreater(len(outlines), 20)
+            self.assertTrue(all(outline["type"] == "object" for outline in outlines), outlines)
             # This client checks each structured result against the schema, and fails the call when it does not fit.
             await self.call(client, "window_start")
             await self.call(client, "window_changes")
