@@ -225,8 +225,9 @@ impl Proxy {
         let Some(NextServer::Starting(starting)) = self.next.take() else { return Ok(()) };
         let last = starting.server.last_lines();
         tokio::spawn(starting.server.stop());
-        let error = Error::other("the new server does not come up").because(how);
-        let error = if last.is_empty() { error } else { error.hint(format!("its last lines:\n{last}")) };
+        let because = if last.is_empty() { how } else { format!("{how}; its last lines:\n{last}") };
+        let error = Error::other("the new server does not come up").because(because);
+        let error = error.hint("start the server by hand to see more");
         self.keep_server(starting.change, error).await
     }
 
