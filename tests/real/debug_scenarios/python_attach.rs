@@ -43,13 +43,13 @@ fn a_machine_without_gdb_is_told_what_installs_it() {
     let (idle, _) = stage.starts(command, "up");
     let pid = idle.0.id();
     // The machine's Python and our debugpy, and nothing else.
-    let (programs, data) = (stage.sandbox.path("programs"), stage.sandbox.home().join("data"));
+    let (programs, data) = (stage.sandbox.path("programs"), stage.sandbox.home().join("data/devtether"));
     std::fs::create_dir_all(&programs).unwrap();
     symlink(tether_process::program_path(pid).unwrap(), programs.join("python3")).unwrap();
-    std::fs::create_dir_all(data.join("devtether/tools")).unwrap();
-    symlink(debugpy, data.join("devtether/tools/debugpy")).unwrap();
+    std::fs::create_dir_all(data.join("tools")).unwrap();
+    symlink(debugpy, data.join("tools/debugpy")).unwrap();
     let mut attach = stage.sandbox.command(["debug", "attach", "--pid", &pid.to_string(), "--language", "python"]);
-    attach.env("PATH", &programs).env("XDG_DATA_HOME", &data);
+    attach.env("PATH", &programs).env("DEVTETHER_DATA_DIR", &data);
     let refused = run_command(attach);
     refused
         .fails(6, &["debugpy attaches with gdb, which is not installed", "`tether adapters install gdb` installs it"]);

@@ -17,7 +17,7 @@ fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
     if !has_program("chromium") || !has_program("bash") || !has_code_server() {
         return;
     }
-    let tools = tether_base::xdg::data_dir().unwrap().parent().unwrap().to_owned();
+    let data = tether_base::xdg::data_dir().unwrap();
     for (level, expected) in [(Some("1"), "not asked"), (None, "asked")] {
         let sandbox = Sandbox::with(&[
             ("package.json", &manifest("Probe: Greet")),
@@ -28,7 +28,7 @@ fn a_login_shell_is_asked_only_where_no_shell_has_set_up_the_environment() {
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join(".bash_profile"), "export PROBE=asked\n").unwrap();
         let mut start = sandbox.command(["start"]);
-        start.env("HOME", &home).env("SHELL", "/bin/bash").env("XDG_DATA_HOME", &tools);
+        start.env("HOME", &home).env("SHELL", "/bin/bash").env("DEVTETHER_DATA_DIR", &data);
         match level {
             Some(level) => start.env("SHLVL", level),
             None => start.env_remove("SHLVL"),
