@@ -227,10 +227,11 @@ fn server_time_in_python_loses_no_call() {
     assert_eq!(check([text(python), "-m".to_owned(), "mcp_server_time".to_owned()].to_vec(), convert_time), 0);
 }
 
-/// Cargo builds it with the tests.
+/// `cargo test` builds it, but not with `--test`.
 #[test]
 fn a_server_of_the_rust_sdk_loses_no_call() {
     let server = PathBuf::from(env!("CARGO_BIN_EXE_tether")).with_file_name("examples").join("mcp_server");
+    assert!(server.exists(), "`cargo build --example mcp_server` builds the server that this test starts");
     assert_eq!(check(vec![text(server)], echo), 0);
 }
 

@@ -163,6 +163,8 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
         // The quick tests first: a message of theirs that is not valid ends the run at once.
         cmd!(sh, "env {test...} --lib --bins").run()?;
         dap_schema::check_messages(&trace, &place.data)?;
+        // With `--test`, cargo does not build the server that the tests of `tether wrap` start.
+        cmd!(sh, "cargo build --workspace --examples").run()?;
         cmd!(sh, "env {test...} --test * -- --skip {SCRIPTED_TESTS}").run()?;
     }
     // Not recorded: they send invalid messages on purpose.
