@@ -23,7 +23,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
@@ -37,6 +37,8 @@ use super::read_dir;
 
 /// A fence usually takes 0.1 ms; after this long it is considered failed. In tests a full kernel queue may precede it.
 const FENCE_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 1 });
+/// For so long the watcher's thread is waited for without sleeping: it takes less time than being woken by it.
+const FENCE_SPIN: Duration = Duration::from_micros(60);
 /// With more pending paths than this between two requests a scan is cheaper.
 const MAX_PENDING_PATHS: usize = 20_000;
 
@@ -173,6 +175,10 @@ impl WorkspaceWatcher {
             lock(&self.collector.pending).awaited = None;
             WatchError::NoFence { dir: self.fence_dir.path().to_path_buf(), why: error.to_string() }
         })?;
+        let begun = Instant::now();
+        while !self.collector.has_passed() && begun.elapsed() < FENCE_SPIN {
+            std::thread::yield_now();
+        }
         let passed = tokio::time::timeout(FENCE_TIMEOUT, self.collector.fence_passed.notified()).await;
         passed.map_err(|_| WatchError::FenceTimeout)?;
         let mut pending = lock(&self.collector.pending);
@@ -197,6 +203,11 @@ impl WorkspaceWatcher {
 }
 
 impl EventCollector {
+    /// Whether the fence in flight has passed; `false` while an event is being collected.
+    fn has_passed(&self) -> bool {
+        self.pending.try_lock().is_ok_and(|pending| pending.awaited.is_none())
+    }
+
     /// Called on notify's thread for each event: must not block for long.
     fn collect_event(&self, event: notify::Result<Event>) {
         let mut pending = lock(&self.pending);
