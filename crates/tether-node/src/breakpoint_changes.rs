@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tether_backend::Answer;
 use tether_cdp::debugger::EvaluateInGlobalScope;
 use tether_dap::types::{ConditionFailure, DapBreakpoint, OutputEvent};
@@ -119,9 +120,8 @@ async fn apply_change(session: &Arc<NodeSession>, change: BreakpointChange) {
 
 async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &BreakpointChange) {
     // First, since the engine has one breakpoint at each place.
-    for bound in change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id) {
-        remove_bound(isolate, bound).await;
-    }
+    let removed = change.removed.iter().flat_map(|entry| &entry.bound).filter(|bound| bound.isolate == isolate.id);
+    join_all(removed.map(|bound| remove_bound(isolate, bound))).await;
     let packages: BTreeSet<PathBuf> = session.with_breakpoints(|breakpoints| {
         let added = change.added.iter().filter_map(|id| breakpoints.entries.get(id)?.file().and_then(package_folder));
         added.collect()
@@ -134,9 +134,12 @@ async fn apply_in_isolate(session: &NodeSession, isolate: &Isolate, change: &Bre
     }
     let changed: Vec<i64> = change.moved.iter().chain(&change.added).copied().collect();
     bind_in_versions(session, isolate, &changed).await;
-    for id in &changed {
+    let binding = changed.iter().map(|id| async move {
         bind(session, isolate, *id).await;
         remove_from_former_lines(session, isolate, *id).await;
+    });
+    join_all(binding).await;
+    for id in &changed {
         if change.is_answered.load(Ordering::Acquire) {
             report_change(session, *id, None).await;
         }
@@ -149,9 +152,7 @@ async fn remove_from_former_lines(session: &NodeSession, isolate: &Isolate, id: 
     let former = session.with_breakpoints(|breakpoints| {
         breakpoints.entries.get_mut(&id).map(|entry| entry.take_former_lines(isolate.id)).unwrap_or_default()
     });
-    for bound in former {
-        remove_bound(isolate, &bound).await;
-    }
+    join_all(former.iter().map(|bound| remove_bound(isolate, bound))).await;
 }
 
 fn report_breakpoint(session: &NodeSession, id: Result<i64, String>) -> DapBreakpoint {

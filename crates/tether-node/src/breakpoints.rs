@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tether_backend::request_failure::RequestFailure;
 use tether_base::bounded_file::{self, Links};
 use tether_base::line_anchor::{LineAnchor, SourceLines};
@@ -53,7 +54,7 @@ pub(crate) async fn bind_all(session: &NodeSession, isolate: &Isolate) {
     let all: Vec<_> = session.with_breakpoints(|breakpoints| breakpoints.entries.values().map(places).collect());
     bind_in_versions(session, isolate, &all.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await;
     let binding = all.iter().map(|(id, _)| bind(session, isolate, *id));
-    futures_util::future::join_all(binding).await;
+    join_all(binding).await;
     for (id, before) in all {
         report_change(session, id, before).await;
     }
@@ -86,11 +87,16 @@ pub(crate) async fn bind_in_versions(session: &NodeSession, isolate: &Isolate, i
             }
         }
     });
-    for (file, entries) in by_file {
-        for version in isolate.with_state(|state| state.scripts.latest_versions(&file, MAX_VERSIONS)) {
-            bind_in_version(session, isolate, &entries, &version).await;
-        }
-    }
+    let by_file = &by_file;
+    let versions = by_file.iter().flat_map(|(file, entries)| {
+        let versions = isolate.with_state(|state| state.scripts.latest_versions(file, MAX_VERSIONS));
+        versions.into_iter().map(move |version| (entries, version))
+    });
+    // The program may wait: all at once.
+    let binding = versions.map(|(entries, version)| async move {
+        bind_in_version(session, isolate, entries, &version).await;
+    });
+    join_all(binding).await;
 }
 
 /// Binds a breakpoint in an isolate, wherever it is not bound yet.
@@ -185,7 +191,7 @@ pub(crate) async fn bind_version_ahead(session: &NodeSession, isolate: &Isolate,
         }
     });
     // The program waits: all at once.
-    futures_util::future::join_all(binding).await;
+    join_all(binding).await;
 }
 
 /// Where the lines of breakpoints are in a text of their file; of those alone that can be found in it.
@@ -207,12 +213,13 @@ async fn bind_in_version(session: &NodeSession, isolate: &Isolate, entries: &[No
     }
     // Fails when it is gone.
     let Ok(text) = isolate.call(&GetScriptSource { script_id: script.id.clone() }).await else { return };
-    for (entry, placed) in place_entries(entries, &text.script_source) {
-        let wanted = entry.wanted.place.line().unwrap_or(placed);
-        script.placements.record(entry.id, wanted, placed);
-        if placed == wanted || entry.is_in_script(isolate.id, script) {
-            continue;
-        }
+    let placed = place_entries(entries, &text.script_source);
+    let elsewhere = placed.into_iter().filter(|(entry, placed)| {
+        let wanted = entry.wanted.place.line().unwrap_or(*placed);
+        script.placements.record(entry.id, wanted, *placed);
+        *placed != wanted && !entry.is_in_script(isolate.id, script)
+    });
+    let binding = elsewhere.map(|(entry, placed)| async move {
         let column_number = entry.wanted.place.column().unwrap_or(0);
         let location = ScriptLocation { script_id: script.id.clone(), line_number: placed, column_number };
         let set = SetScriptBreakpoint { location, condition: condition_of(session, entry) };
@@ -220,8 +227,7 @@ async fn bind_in_version(session: &NodeSession, isolate: &Isolate, entries: &[No
             Ok(result) => {
                 let at = (result.actual_location.line_number, result.actual_location.column_number);
                 if is_unused(isolate, script, (placed, column_number), at).await {
-                    refuse_unused(session, isolate, entry, script, Some(result.breakpoint_id)).await;
-                    continue;
+                    return refuse_unused(session, isolate, entry, script, Some(result.breakpoint_id)).await;
                 }
                 let (engine_id, bound_at) = (result.breakpoint_id, BoundAt::Script(script.id.clone()));
                 let bound = BoundBreakpoint { isolate: isolate.id, engine_id, at: bound_at };
@@ -229,7 +235,8 @@ async fn bind_in_version(session: &NodeSession, isolate: &Isolate, entries: &[No
             }
             Err(error) => refuse(session, entry.id, RequestFailure::from(error).0),
         }
-    }
+    });
+    join_all(binding).await;
 }
 
 fn breakpoints_in_sources(session: &NodeSession, map: &ScriptMap) -> Vec<NodeBreakpoint> {
