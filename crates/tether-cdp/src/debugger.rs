@@ -89,6 +89,8 @@ command!(
         await_promise: bool,
         #[serde(rename = "includeCommandLineAPI")]
         include_command_line_api: bool,
+        /// No breakpoint and no step stops in it.
+        disable_breaks: bool,
     }
 );
 command!(

@@ -1,6 +1,6 @@
 // Announces code with a source map before it is compiled, where the engine does not pause by itself: CommonJS modules, and
-// what `vm.compileFunction` compiles; and each module that is loaded again. `report`: the name of the debugger's function.
-// Returns what undoes it.
+// what `vm.compileFunction` compiles; and each module that is loaded again. The thread waits until the debugger lets it go: its
+// messages are handled meanwhile. `report`: the name of the debugger's function. Returns what undoes it.
 function announceMaps(require, report) {
     "use strict";
     const { Module, syncBuiltinESMExports } = require("node:module");
@@ -24,6 +24,33 @@ function announceMaps(require, report) {
         return (globalThis[Symbol.for(`${report}.packages`)] ?? []).some((folder) => real.startsWith(folder));
     }
 
+    // How long the debugger may take, in ms, until the thread pauses. A pause would do at once, but tells of each frame: in a module
+    // that is required by forty others, for 30 ms.
+    const PATIENCE = 300;
+    const { load, notify, store, wait } = Atomics;
+    const { now } = Date;
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const release = Symbol.for(`${report}.release`);
+    const letGo = (number) => {
+        store(gate, 0, number);
+        notify(gate, 0);
+    };
+    Object.defineProperty(globalThis, release, { configurable: true, value: letGo });
+    let announced = 0;
+    function waitForRelease(number) {
+        try {
+            const until = now() + PATIENCE;
+            for (let left = PATIENCE; left > 0; left = until - now()) {
+                const seen = load(gate, 0);
+                if (seen === number) return;
+                wait(gate, 0, seen, left);
+            }
+        } catch {
+            // This thread must not wait.
+        }
+        if (load(gate, 0) !== number) debugger;
+    }
+
     const loaded = new Set();
     function announceMap(file, text) {
         const at = text.lastIndexOf("\n//# sourceMappingURL=");
@@ -32,8 +59,9 @@ function announceMaps(require, report) {
         loaded.add(file);
         if (at < 0 && !isLoadedAgain && realFile(file) === file) return;
         const [map] = at < 0 ? [""] : text.slice(at).trim().slice("//# sourceMappingURL=".length).split(/\s/, 1);
-        globalThis[report](JSON.stringify({ script: { file, map } }));
-        debugger;
+        announced += 1;
+        globalThis[report](JSON.stringify({ script: { file, map, number: announced } }));
+        waitForRelease(announced);
     }
 
     let compile = Module.prototype._compile;
@@ -82,6 +110,7 @@ function announceMaps(require, report) {
     vm.compileFunction = announcing;
     syncBuiltinESMExports();
     return () => {
+        delete globalThis[release];
         if (vm.compileFunction === announcing) {
             vm.compileFunction = compileFunction;
             syncBuiltinESMExports();

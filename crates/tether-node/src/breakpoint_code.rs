@@ -20,8 +20,9 @@ pub(crate) enum ProgramReport {
     Log { text: String, breakpoint: i64 },
     /// A condition, and why it has failed.
     ConditionError { condition: String, reason: String },
-    /// A CommonJS module is about to be compiled, and has a source map: the isolate pauses next.
-    Script { file: PathBuf, map: String },
+    /// A CommonJS module is about to be compiled, and has a source map: the isolate waits until it is let go, by that number, and
+    /// pauses if that takes long.
+    Script { file: PathBuf, map: String, number: u32 },
     /// A worker ends, by its `threadId`, or the process with all its workers: the isolate pauses next.
     WorkerEnds { thread: Option<u64> },
 }

@@ -12,10 +12,9 @@ use tether_dap::types::{ContinuedEvent, LoadedSourceEvent};
 use super::breakpoint_code::ProgramReport;
 use super::breakpoint_table::{NodeBreakpoint, NodeBreakpointTable};
 use super::isolate::Isolate;
-use super::module_announcements::is_attached;
 use super::scripts::LoadedScript;
 use super::session::NodeSession;
-use super::{breakpoints, frames, map_loading, release, stops};
+use super::{breakpoints, frames, map_loading, module_announcements, release, stops};
 
 /// The packages that throw failed assertions, for mocha, vitest, jest and Playwright.
 const ASSERTION_PACKAGES: [&str; 6] =
@@ -65,7 +64,7 @@ pub(crate) async fn handle_engine_event(session: &NodeSession, isolate: &Arc<Iso
             }
         }
         // What is launched is heard at its pipes.
-        "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" if !is_attached(session) => {}
+        "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" if !module_announcements::is_attached(session) => {}
         "Runtime.consoleAPICalled" => {
             if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
                 print_console(session, &called).await;
@@ -101,7 +100,10 @@ async fn handle_report(session: &NodeSession, isolate: &Isolate, called: &Bindin
         Ok(ProgramReport::ConditionError { condition, reason }) => {
             session.report_condition_failure(&condition, reason).await;
         }
-        Ok(ProgramReport::Script { file, map }) => map_loading::prepare_script(session, isolate, file, map).await,
+        Ok(ProgramReport::Script { file, map, number }) => {
+            map_loading::prepare_script(session, isolate, file, map).await;
+            module_announcements::let_go(session, isolate, number).await;
+        }
         Ok(ProgramReport::WorkerEnds { thread }) => release::let_workers_end(session, isolate, thread).await,
         // Called by the program itself.
         Err(_) => {}

@@ -108,6 +108,7 @@ pub(crate) async fn run_expression(
                 repl_mode,
                 await_promise,
                 include_command_line_api,
+                disable_breaks: false,
             };
             isolate.call_within(&evaluate, RESULT_TIMEOUT).await
         }

@@ -48,6 +48,15 @@ pub(crate) async fn announce_modules(session: &NodeSession, isolate: &Isolate) {
     }
 }
 
+/// Lets an isolate go that has announced a module and waits.
+pub(crate) async fn let_go(session: &NodeSession, isolate: &Isolate, number: u32) {
+    let key = format!("Symbol.for({:?})", format!("{}.release", session.binding));
+    let expression = format!("globalThis[{key}]?.({number})");
+    let evaluate = EvaluateInGlobalScope { expression, disable_breaks: true, ..EvaluateInGlobalScope::default() };
+    // Fails when it has ended.
+    let _ = isolate.send(&evaluate).await;
+}
+
 /// Whether the programs of a session were attached to: those that are launched announce their modules by themselves.
 pub(crate) fn is_attached(session: &NodeSession) -> bool {
     session.hook == Some(announcing_script(&session.binding))
