@@ -24,6 +24,9 @@ pub struct DebugTarget {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub caller_env: BTreeMap<String, String>,
     pub stop_on_entry: bool,
+    /// It is a test, and is to stop where that fails, though its runner catches the failure.
+    #[serde(default)]
+    pub stops_at_test_failures: bool,
     /// The caller has named the host of what is attached to: a local listener may then belong to another user.
     #[serde(default)]
     pub is_host_named: bool,

@@ -122,7 +122,7 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
         }
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
         (method, Some(program)) => {
-            let ready_deadline = ReadyDeadline { name, until, deadline };
+            let ready_deadline = ReadyDeadline { name, until, deadline, exit_hints: plan.exit_hints };
             let adapter_start = AdapterStart { ready_deadline, program, launch_id, folder, output_reader };
             let AdapterConnection { connect, started, listener } = adapter_start.connect_by(method).await?;
             (connect, Some(started), listener)
@@ -389,6 +389,8 @@ struct ReadyDeadline<'a> {
     name: &'a str,
     until: Instant,
     deadline: Duration,
+    /// See [`LaunchPlan::exit_hints`].
+    exit_hints: &'static [(&'static str, &'static str)],
 }
 
 impl ReadyDeadline<'_> {
@@ -399,13 +401,18 @@ impl ReadyDeadline<'_> {
         what: &str,
         ready: impl Future<Output = T>,
     ) -> Result<(AdapterProgram, T)> {
-        let ReadyDeadline { name, until, deadline } = self;
+        let ReadyDeadline { name, until, deadline, exit_hints } = self;
+        let mut hint = format!("run `{}` by hand to see its output", started.command);
         let failed = tokio::select! {
             biased; // a process that was ready and has exited was ready
             ready = ready => return Ok((started, ready)),
             _ = started.process.wait_for_exit() => {
                 let error = Error::other(format!("the debug adapter {name} exited before it had {what}"));
-                error.because(started.exit_summary().await)
+                let summary = started.exit_summary().await;
+                if let Some((_, known)) = exit_hints.iter().find(|(words, _)| summary.contains(words)) {
+                    hint = (*known).to_owned();
+                }
+                error.because(summary)
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
@@ -414,10 +421,9 @@ impl ReadyDeadline<'_> {
                 error.because(format!("it is still running{}", last_output(&started.output_reader)))
             }
         };
-        let by_hand = format!("run `{}` by hand to see its output", started.command);
         // A failed stop would hide the error that matters.
         let _ = started.stop(false).await;
-        Err(failed.hint(by_hand))
+        Err(failed.hint(hint))
     }
 }
 

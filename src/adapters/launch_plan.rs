@@ -41,6 +41,8 @@ pub struct LaunchPlan {
     pub note: Option<String>,
     /// The processes of the program report what of them is not debugged.
     pub process_reporter: Option<ProcessReporter>,
+    /// Why the started process exits at once, where its last output tells: words of that, and what to do then.
+    pub exit_hints: &'static [(&'static str, &'static str)],
 }
 
 impl LaunchPlan {
@@ -61,6 +63,7 @@ impl LaunchPlan {
             children: None,
             exit_reporter: None,
             note: None,
+            exit_hints: &[],
             process_reporter: None,
         }
     }

@@ -71,6 +71,19 @@ const BEFORE_FIRST_LINE: &str = concat!(
     "ENV.delete('DEVTETHER_RUBY_REPORTS')&.then { |it| ENV['RUBYLIB'] = [ENV['RUBYLIB'], it + '/ruby'].compact.join(':') }"
 );
 
+/// Commands of rdbg's console that stop where an assertion of minitest, test-unit or RSpec fails: by the names of classes, which need
+/// not be loaded yet. minitest skips a test by an exception of a class below that of its assertions; test-unit raises each a second
+/// time, while the first is `$!`.
+const FAILED_ASSERTIONS: &[&str] = &[
+    "catch Minitest::Assertion if: __method__ != :skip",
+    "catch Test::Unit::AssertionFailedError if: $!.class.name != 'Test::Unit::AssertionFailedError'",
+    "catch RSpec::Expectations::ExpectationNotMetError",
+];
+
+/// Bundler hides the gems that the Gemfile does not have, and the native part of this one.
+const EXIT_HINTS: &[(&str, &str)] =
+    &[("cannot load such file -- debug/", "`bundle add debug --group development` adds the debugger to the Gemfile")];
+
 /// Debian appends the version of Ruby to the name.
 const NAMES: &[&str] = &["rdbg", "rdbg4.0", "rdbg3.5", "rdbg3.4", "rdbg3.3", "rdbg3.2", "rdbg3.1"];
 
@@ -96,6 +109,9 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     let mut argv: Vec<OsString> = vec![found.path.clone().into()];
     argv.extend(["--open", "--sock-path", "{socket}", "-e", BEFORE_FIRST_LINE].map(OsString::from));
+    if target.stops_at_test_failures {
+        argv.extend(FAILED_ASSERTIONS.iter().flat_map(|caught| ["-e", caught]).map(OsString::from));
+    }
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
     let mut env = target.env();
@@ -108,7 +124,8 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     // as its console's, and writes plain text into it.
     let connect = ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") };
     let start = target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
-    Ok(LaunchPlan { process_reporter: Some(PROCESS_REPORTER), ..LaunchPlan::start_program(process, connect, start) })
+    let plan = LaunchPlan::start_program(process, connect, start);
+    Ok(LaunchPlan { process_reporter: Some(PROCESS_REPORTER), exit_hints: EXIT_HINTS, ..plan })
 }
 
 /// A script, or the command of a configuration, such as `bundle exec rails`.

@@ -174,6 +174,12 @@ impl SessionRegistry {
         Ok(())
     }
 
+    /// Whether uncaught exceptions stop; `by_default`: also where nobody has chosen which do.
+    pub fn stops_at_uncaught(&self, by_default: bool) -> bool {
+        let stored = self.0.breakpoints.current();
+        stored.exceptions.uncaught || (by_default && stored.has_default_exceptions())
+    }
+
     /// On which exceptions to stop, and what the adapters support of that.
     pub fn exception_support(&self) -> ExceptionSupport {
         let spec = self.0.breakpoints.current().exceptions.clone();

@@ -94,6 +94,13 @@ const RUNTIMES: &[Runtime] = &[
         // The classes that it makes of lambdas.
         name_parts: &["$$Lambda"],
     },
+    Runtime {
+        owner: "the test runner",
+        path_starts: &[],
+        path_parts: &["/gems/minitest-", "/gems/test-unit-", "/gems/rspec-"],
+        name_starts: &[],
+        name_parts: &[],
+    },
     Runtime { owner: "Go", path_starts: &[], path_parts: &[], name_starts: &["runtime."], name_parts: &[] },
 ];
 
@@ -172,6 +179,12 @@ mod tests {
         check("unwrap", "/rustc/59807616e1/library/core/src/option.rs", Some("the Rust runtime"));
         check("app::main", "/w/src/main.rs", None);
         check("__libc_start_main_impl", "", Some("the C runtime"));
+        check(
+            "Minitest::Assertions#assert()",
+            "/usr/lib/ruby/gems/3.1.0/gems/minitest-5.15.0/lib/minitest/assertions.rb",
+            Some("the test runner"),
+        );
+        check("OrdersTest#test_adds()", "/w/test/orders_test.rb", None);
         check("_run_code", "<frozen runpy>", Some("Python"));
         check("java.lang.Integer.parseInt", "", Some("the JDK"));
         check("org.example.App.main", "/w/src/App.java", None);

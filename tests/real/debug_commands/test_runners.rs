@@ -520,6 +520,29 @@ fn an_assertion_that_is_retried_does_not_stop() {
 }
 
 #[test]
+fn a_failed_assertion_stops_with_each_runner_of_ruby() {
+    if !has_adapter("rdbg") {
+        return;
+    }
+    let minitest = "require 'minitest/autorun'\nclass OrdersTest < Minitest::Test\n  def test_fails\n    total = 41\n    \
+                    assert_equal 42, total # STOP\n  end\n  def test_skipped\n    skip\n  end\n  def test_raises\n    \
+                    assert_raises(ArgumentError) { raise ArgumentError }\n  end\nend\n";
+    let unit = "require 'test/unit'\nclass UnitTest < Test::Unit::TestCase\n  def test_fails\n    total = 41\n    \
+                assert_equal(42, total) # STOP\n  end\nend\n";
+    let rspec =
+        "RSpec.describe 'orders' do\n  it 'fails' do\n    total = 41\n    expect(total).to eq(42) # STOP\n  end\nend\n";
+    let stage = CommandSandbox::with(&[("test/orders_test.rb", minitest)]);
+    stops_at_assertion(&stage, "test_fails", "test/orders_test.rb");
+    is_not_run(&stage, "test_skipped", "minitest");
+    let ended = stage.json(&["debug", "launch", "--test", "test_raises", "--wait", "60"]);
+    assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(0)), "{ended:#}");
+    stops_at_assertion(&CommandSandbox::with(&[("test/unit_test.rb", unit)]), "test_fails", "test/unit_test.rb");
+    if has_program("rspec") {
+        stops_at_assertion(&CommandSandbox::with(&[("spec/orders_spec.rb", rspec)]), "fails", "spec/orders_spec.rb");
+    }
+}
+
+#[test]
 fn a_failed_assertion_of_junit_stops() {
     if !has_adapter("java") || !has_program("javac") || !Path::new(LAUNCHER).exists() {
         return;

@@ -118,6 +118,8 @@ pub(super) async fn launch_sessions(
     let (params, mut plan) = plan_launch(context, params, caller).await?;
     for request in plan.requests_mut() {
         request.stops_at_uncaught = params.stop_on_uncaught.unwrap_or(request.stops_at_uncaught);
+        request.debug_target.stops_at_test_failures =
+            request.is_test_run && sessions.stops_at_uncaught(request.stops_at_uncaught);
         request.debug_target.caller_env.clone_from(environment);
     }
     let mut breakpoints = LaunchBreakpoints::begin(sessions);
