@@ -36,8 +36,18 @@ pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String>
         }
     };
     let has_failed = ends.iter().any(|end| end.signal.is_some() || end.code.is_some_and(|code| code != 0));
-    let output = if has_failed { last_lines(&read_output(managed)) } else { String::new() };
-    Some(if output.is_empty() { end } else { format!("{end}; it printed last:\n{output}") })
+    if !has_failed {
+        return Some(end);
+    }
+    let output = read_output(managed);
+    Some(match (managed.request.is_test_run, last_lines(&output)) {
+        (_, last) if last.is_empty() => end,
+        (false, last) => format!("{end}; it printed last:\n{last}"),
+        (true, last) => match last_lines(&without_runner_lines(&output)) {
+            short if short.is_empty() || short == last => format!("{end}; it printed last:\n{last}"),
+            short => format!("{end}; it printed last, without its runner's frames and counts:\n{short}"),
+        },
+    })
 }
 
 /// The exceptions of tasks whose result nobody has asked for: a program may end with success after them.
@@ -113,6 +123,24 @@ fn read_output(managed: &ManagedSession) -> String {
     entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr")).map(|it| it.text.as_str()).collect()
 }
 
+/// The output of a test run, without what would push the failure out of its last lines.
+fn without_runner_lines(output: &str) -> String {
+    output.lines().filter(|line| !is_runner_line(line)).fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// A frame of a test runner or of the runtime, or a count of JUnit's: `[         1 tests failed          ]`.
+fn is_runner_line(line: &str) -> bool {
+    let line = line.trim();
+    let frame = line.strip_prefix("at ").unwrap_or(line);
+    let is_of_node =
+        line.starts_with("at ") && ["(node:", "node:internal", "/node_modules/"].iter().any(|it| line.contains(it));
+    let is_of_java =
+        frame.ends_with(')') && ["org.junit.", "java.base/", "jdk.internal."].iter().any(|it| frame.starts_with(it));
+    let count = line.strip_prefix("[ ").and_then(|rest| rest.strip_suffix(" ]")).map(str::trim_start);
+    let is_count = count.is_some_and(|count| count.starts_with(|first: char| first.is_ascii_digit()));
+    is_of_node || is_of_java || is_count || line == "[...]"
+}
+
 fn last_lines(output: &str) -> String {
     let own = output.trim_end().lines().rev().filter(|line| !NODE_LINES.contains(&line.trim_end()));
     let mut lines: Vec<&str> = own.take(LAST_LINES).collect();
@@ -153,6 +181,22 @@ mod tests {
         assert_eq!(find_lost_exceptions(&output, report), [note("ValueError"), note("KeyError")]);
         assert_eq!(find_lost_exceptions("Traceback\n", report), [""; 0]);
         assert_eq!(find_lost_exceptions(&format!("{report}\n"), report), [""; 0]);
+    }
+
+    #[test]
+    fn frames_and_counts_of_a_runner_hide_no_failure() {
+        let check = |line: &str, expect: bool| assert_eq!(is_runner_line(line), expect, "{line}");
+        check("    => org.opentest4j.AssertionFailedError: expected: <1> but was: <2>", false);
+        check("       org.junit.jupiter.api.AssertionUtils.fail(AssertionUtils.java:39)", true);
+        check("       com.example.OrdersTest.adds(OrdersTest.java:9)", false);
+        check("       java.base/java.lang.reflect.Method.invoke(Method.java:580)", true);
+        check("       [...]", true);
+        check("[         1 tests failed          ]", true);
+        check("[1, 2] is not [1]", false);
+        check("      at Context.<anonymous> (test/orders.test.js:5:12)", false);
+        check("      at process.processImmediate (node:internal/timers:505:21)", true);
+        check("      at Runnable.run (/w/node_modules/mocha/lib/runnable.js:370:5)", true);
+        assert_eq!(without_runner_lines("a\n[ 1 tests failed ]\nb\n"), "a\nb\n");
     }
 
     #[test]
