@@ -29,7 +29,7 @@ use tracing::warn;
 
 use crate::workspace::workspace_dir::{AfterPowerFailure, WorkspaceFile};
 
-pub use self::server_address::{ServerAddress, find_addresses};
+pub use self::server_address::{ServerAddress, describe_other_server, find_addresses};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);

@@ -28,7 +28,7 @@ use tether_process::{CapturedCommand, FinishedCommand, LAUNCH_ID, RunOutcome, cl
 use tokio::sync::{MutexGuard, OnceCell};
 
 use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
-use crate::tasks::background_tasks::{BackgroundTask, BackgroundTasks, TaskCommand};
+use crate::tasks::background_tasks::{BackgroundTask, BackgroundTasks, TaskCommand, describe_other_server};
 
 use self::unattended_runs::{ReportStep, RunPlan, UnattendedRuns};
 pub use self::unattended_runs::{RunCaller, UNATTENDED_LIMIT};
@@ -410,7 +410,10 @@ impl TaskRunner<'_> {
                     .hint("a task that never ends needs `isBackground` and a `problemMatcher` with an end pattern");
             }
         }
-        error.hint(format!("`{}` runs it by hand", step.shell_command_with_cd()))
+        match describe_other_server(tail) {
+            Some(other) => error.hint(other),
+            None => error.hint(format!("`{}` runs it by hand", step.shell_command_with_cd())),
+        }
     }
 }
 

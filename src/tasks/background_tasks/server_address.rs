@@ -23,6 +23,9 @@ const MAX_PORTS: usize = 64;
 /// In bytes: the part of a line that is read.
 const MAX_LINE: usize = 4096;
 
+/// How Vite refuses a second server.
+const OTHER_SERVER: &str = "Found another Vite dev process for this project at ";
+
 /// An address that a line has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
@@ -92,6 +95,18 @@ impl PrintedAddresses {
     }
 }
 
+/// What to do where a dev server refuses to be the second of its project (Vite from 8.4 on), as it has printed. The other one is not
+/// ours: its end is the user's.
+pub fn describe_other_server(output: &str) -> Option<String> {
+    let line = output.lines().find(|line| line.contains(OTHER_SERVER))?;
+    let address = find_addresses(line).into_iter().next()?;
+    let pid: u32 = line.rsplit_once("(PID ")?.1.split(')').next()?.parse().ok()?;
+    let url = address.url;
+    Some(format!(
+        "end process {pid}, or show its page: `[window] kind = \"browser\"` and `url = {url:?}` in devtools.toml"
+    ))
+}
+
 /// The addresses of this machine in a line of output, in its order.
 pub fn find_addresses(line: &str) -> Vec<ServerAddress> {
     let line = first_bytes(line, MAX_LINE);
@@ -144,6 +159,17 @@ mod tests {
         check("open your browser on http://localhost:4200/ **", &[("http://localhost:4200/", 4200)]);
         check("Server running at http://0.0.0.0:1234.", &[("http://localhost:1234/", 1234)]);
         check("(https://127.0.0.1:8443/x#y)", &[("https://127.0.0.1:8443/x", 8443)]);
+    }
+
+    #[test]
+    fn a_server_that_runs_already_is_named_with_its_page() {
+        let line = "Error: Found another Vite dev process for this project at http://localhost:5199/ (PID 27224).\nPass --bypass-lock";
+        let told = describe_other_server(line).unwrap();
+        assert!(
+            told.starts_with("end process 27224, ") && told.contains("`url = \"http://localhost:5199/\"`"),
+            "{told}"
+        );
+        assert_eq!(describe_other_server("Error: Found another Vite dev process for this project at x (PID 1)"), None);
     }
 
     #[tokio::test]
