@@ -81,6 +81,13 @@ impl Client {
         drop(stdin);
         child.wait().unwrap();
     }
+
+    /// mcpmon runs on when its client has left.
+    fn kill(self) {
+        let Client { mut child, .. } = self;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 fn call(id: usize) -> String {
@@ -133,7 +140,9 @@ fn measure_calls(home: &Path, runs: usize) {
         println!("  that is {ratio:.3} of what mcpmon adds (goal ≤ 0.2)");
     }
     pipeline(&mut clients[1].1);
-    clients.into_iter().for_each(|(_, client)| client.end());
+    for (name, client) in clients {
+        if name == "mcpmon" { client.kill() } else { client.end() }
+    }
 }
 
 fn pipeline(client: &mut Client) {
