@@ -37,6 +37,8 @@ function announceMaps(require, report) {
     };
     Object.defineProperty(globalThis, release, { configurable: true, value: letGo });
     let announced = 0;
+    // The debugger's function, once a wait was in vain: it has left without a word. The next debugger brings a new one.
+    let abandoned;
     function waitForRelease(number) {
         try {
             const until = now() + PATIENCE;
@@ -48,13 +50,15 @@ function announceMaps(require, report) {
         } catch {
             // This thread must not wait.
         }
-        if (load(gate, 0) !== number) debugger;
+        if (load(gate, 0) === number) return;
+        debugger;
+        if (load(gate, 0) !== number) abandoned = globalThis[report];
     }
 
     const loaded = new Set();
     function announceMap(file, text) {
         const at = text.lastIndexOf("\n//# sourceMappingURL=");
-        if (typeof globalThis[report] !== "function") return;
+        if (typeof globalThis[report] !== "function" || globalThis[report] === abandoned) return;
         const isLoadedAgain = loaded.has(file);
         loaded.add(file);
         if (at < 0 && !isLoadedAgain && realFile(file) === file) return;

@@ -2,6 +2,7 @@
 //! keeps them from it, and nothing of theirs keeps the adapter from answering. And with projects as they are: their layouts,
 //! runners, watchers and configurations.
 
+mod announced_modules;
 mod busy_isolates;
 mod compiled_in_memory;
 mod conversation;
