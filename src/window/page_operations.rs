@@ -59,7 +59,9 @@ impl Window {
         let window = self.refresh_if_stale(caller).await?;
         let check = self.context.published.borrow().check.clone();
         let failed_checks = check.map(|check| check.failures).unwrap_or_default();
-        Ok(FreshPage { page: window.window.page().await?, window, failed_checks })
+        let page = window.window.page().await?;
+        page.notice_loads();
+        Ok(FreshPage { page, window, failed_checks })
     }
 
     /// Console messages, also of a window that has exited; and the current generation.

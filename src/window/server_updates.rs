@@ -49,7 +49,9 @@ pub(super) async fn follow_dev_server(window: &Window, live: &Arc<LiveWindow>, b
     // After the snapshot: an update for what has changed since is not one for these files.
     let since = tracker.last_noticed().await?.unwrap_or_else(monotonic_ms);
     let noticed_ms = now_ms().saturating_sub(monotonic_ms().saturating_sub(since));
-    let outcome = follow_server_update(&*live.page().await?, since).await?;
+    let page = live.page().await?;
+    let outcome = follow_server_update(&page, since).await?;
+    page.mark_loads_told();
     let errors = new_errors(&window.context.history.last_messages(MAX_MESSAGES, noticed_ms));
     let is_current = window.watch().borrow().window.as_ref().is_some_and(|now| Arc::ptr_eq(now, live));
     if is_current {

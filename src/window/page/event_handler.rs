@@ -130,6 +130,7 @@ fn handle_attached(parent: Option<&str>, attached: AttachedToTarget, state: &Pag
         crashed: false,
         loading: false,
         navigations: 0,
+        told_navigations: None,
         inner_navigations: 0,
         url: target_info.url,
     };

@@ -102,6 +102,16 @@ impl PageClient {
         self.state.targets().take_notices()
     }
 
+    /// An operation begins: what pages have loaded since the last one was not its doing.
+    pub fn notice_loads(&self) {
+        self.state.targets().notice_loads();
+    }
+
+    /// What pages have loaded so far is told otherwise.
+    pub fn mark_loads_told(&self) {
+        self.state.targets().mark_loads_told();
+    }
+
     /// Whether a dev server tells a page of changes.
     pub fn has_server_channel(&self) -> bool {
         self.state.targets().server_updates.has_channel

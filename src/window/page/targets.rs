@@ -19,6 +19,8 @@ use crate::window::token_redaction::redact_connection_tokens;
 const MIN_TAB_ID: usize = 4;
 /// Notices kept until they are taken; older ones remain in the console.
 const MAX_NOTICES: usize = 20;
+/// How much of a URL a notice has, in characters.
+const MAX_NOTICE_URL: usize = 200;
 
 /// The known targets of the browser.
 #[derive(Default)]
@@ -73,6 +75,8 @@ pub struct AttachedTarget {
     pub loading: bool,
     /// Navigations of its main frame so far.
     pub navigations: u64,
+    /// How many there were when an operation was answered last; none before the first. One that has begun counts.
+    pub told_navigations: Option<u64>,
     /// Navigations of its main frame within a document so far.
     pub inner_navigations: u64,
     /// The URL of its main frame.
@@ -253,8 +257,34 @@ impl BrowserTargets {
         self.notices.push(notice);
     }
 
-    /// Removes and returns the texts of all notices, oldest first.
+    /// Adds a notice for each page that has loaded a document since an operation was answered last: its own script, its server or a
+    /// user has done that.
+    pub fn notice_loads(&mut self) {
+        let has_loaded = |(id, page): &(&String, &AttachedTarget)| {
+            page.source == ConsoleSource::Page
+                && !self.stub_sessions.contains(*id)
+                && page.told_navigations.is_some_and(|told| page.navigations > told)
+        };
+        let describe = |(_, page): (&String, &AttachedTarget)| {
+            let url = redact_connection_tokens(page.url.clone());
+            let (tab, url) = (self.tab_id(&page.target), first_chars(&url, MAX_NOTICE_URL));
+            format!("{tab} has loaded a document by itself since the last answer: {url:?}")
+        };
+        let loads: Vec<String> = self.sessions.iter().filter(has_loaded).map(describe).collect();
+        loads.into_iter().for_each(|load| self.add_notice(PageNotice::Text(load)));
+        self.mark_loads_told();
+    }
+
+    /// What has been loaded so far is known: tether has done it, or has told of it.
+    pub fn mark_loads_told(&mut self) {
+        for page in self.sessions.values_mut() {
+            page.told_navigations = Some(page.navigations + u64::from(page.loading));
+        }
+    }
+
+    /// Removes and returns the texts of all notices, oldest first; an operation is answered with them.
     pub fn take_notices(&mut self) -> Vec<String> {
+        self.mark_loads_told();
         std::mem::take(&mut self.notices).into_iter().map(|notice| self.notice_text(notice)).collect()
     }
 
@@ -308,6 +338,7 @@ mod tests {
             crashed: false,
             loading: false,
             navigations: 0,
+            told_navigations: None,
             inner_navigations: 0,
             url,
         }
@@ -365,6 +396,31 @@ mod tests {
         targets.invalidate_frames(Some("G"));
         targets.cache_frames("P", Arc::default(), version);
         assert!(!targets.frames.contains_key("P"));
+    }
+
+    #[test]
+    fn a_document_that_a_page_loads_between_two_answers_is_told_once() {
+        let mut targets = BrowserTargets::default();
+        targets.add_session("P".into(), attached(ConsoleSource::Page, None));
+        let load = |targets: &mut BrowserTargets, loads: u64| {
+            let page = targets.sessions.get_mut("P").unwrap();
+            (page.navigations, page.url) = (page.navigations + loads, "http://x/next".to_owned());
+            targets.notice_loads();
+            targets.take_notices()
+        };
+        assert_eq!(load(&mut targets, 1), [""; 0], "before the first answer");
+        let told = load(&mut targets, 2);
+        assert!(
+            told.len() == 1
+                && told[0].ends_with("has loaded a document by itself since the last answer: \"http://x/next\""),
+            "{told:?}"
+        );
+        assert_eq!(load(&mut targets, 0), [""; 0]);
+        // What an operation has begun is its own.
+        targets.sessions.get_mut("P").unwrap().loading = true;
+        targets.take_notices();
+        targets.sessions.get_mut("P").unwrap().loading = false;
+        assert_eq!(load(&mut targets, 1), [""; 0]);
     }
 
     #[test]
