@@ -22,6 +22,7 @@ use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
 use crate::config::npm::dev_server::find_dev_script;
 use crate::config::npm::package_json::PackageJson;
 use crate::config::npm::package_search::find_packages_below;
+use crate::config::npm::service::find_service;
 use crate::config::shown_environment::{add_variables, secrets_of_references, show_environment};
 use crate::config::source_file::{Origin, normalize_path};
 use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger, missing_launch_file};
@@ -329,13 +330,14 @@ impl DerivedConfig {
             _ if let Some(derived) = DerivedConfig::from_dev_script(workspace, package.as_ref(), settings) => {
                 Ok(derived)
             }
+            _ if let Some(derived) = DerivedConfig::from_service(workspace, package.as_ref(), settings) => Ok(derived),
             _ => {
                 let launch = launch.map_or_else(|| "there is no .vscode/launch.json".to_owned(), |it| it.why_none());
                 let package = match package {
                     None => "there is no package.json",
                     Some(_) => {
                         "its package.json is not that of a VS Code extension (`engines.vscode`), and has no script that \
-                         starts a known dev server"
+                         starts a known dev server, or a service with `tsx watch`, nodemon or `node --watch`"
                     }
                 };
                 let nothing = Some(format!("{launch}; {package}; and no {DEVTOOLS_TOML} describes a window"));
@@ -356,6 +358,27 @@ impl DerivedConfig {
         let derived = DerivedWindow { window, origins: [("kind", origin.clone())].into(), ..DerivedWindow::default() };
         let server = Some(package.script_step(name, origin).into_server());
         Some(DerivedConfig { derived, server, ..DerivedConfig::default() })
+    }
+
+    /// The Node service of a package whose script watches it. `None` without such a script, or where devtools.toml says what to run.
+    fn from_service(workspace: &Path, package: Option<&PackageJson>, settings: &Settings) -> Option<DerivedConfig> {
+        let is_open =
+            settings.window.program.is_none() && is_kind_compatible(settings.window.kind, WindowDebugger::Node);
+        let package = package.filter(|_| is_open && settings.server.command.is_none())?;
+        let (service, node) = find_service(package)?;
+        let origin = package.origin(workspace, node);
+        let origins = ["kind", "program", "args", "runtimeArgs", "env"].map(|name| (name, origin.clone())).into();
+        let window = WindowSettings {
+            kind: Some(WindowKind::Node),
+            program: Some(service.program.into()),
+            args: service.args,
+            runtime_args: service.runtime_args,
+            env: service.env,
+            derived: true,
+            ..WindowSettings::default()
+        };
+        let derived = DerivedWindow { window, origins, ..DerivedWindow::default() };
+        Some(DerivedConfig { derived, ..DerivedConfig::default() })
     }
 
     fn from_launch_configuration(

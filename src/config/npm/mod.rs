@@ -5,3 +5,4 @@ pub mod dev_server;
 pub mod linked_packages;
 pub mod package_json;
 pub mod package_search;
+pub mod service;

@@ -108,6 +108,23 @@ fn package_json_describes_an_extension() {
 }
 
 #[test]
+fn a_script_that_watches_a_service_describes_it() {
+    let package = ("package.json", r#"{"scripts": {"dev": "PORT=1 tsx watch src/server.ts --verbose"}}"#);
+    let expect = [
+        r#"window.kind: "node" [package.json:1]"#,
+        r#"window.program: "src/server.ts" [package.json:1]"#,
+        r#"window.args: ["--verbose"] [package.json:1]"#,
+        r#"window.runtimeArgs: ["--import","tsx"] [package.json:1]"#,
+    ];
+    let actual = lines(&[package], None).unwrap();
+    assert_eq!(actual[..4], expect);
+    let toml = ("devtools.toml", "[window]\nprogram = 'other.js'\nkind = 'node'");
+    assert!(
+        lines(&[package, toml], None).unwrap().contains(&r#"window.program: "other.js" [devtools.toml:2]"#.to_owned())
+    );
+}
+
+#[test]
 fn an_error_without_a_window_names_the_files_that_can_describe_one() {
     refuses(&[], None, &["cannot tell what to launch", "no .vscode/launch.json", "no package.json", "`tether init`"]);
     let python = (".vscode/launch.json", r#"{"configurations": [{"name": "Py", "type": "debugpy"}]}"#);
