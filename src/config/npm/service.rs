@@ -15,13 +15,49 @@ const SHELL: &[char] = &['&', '|', ';', '<', '>', '(', ')', '$', '`', '"', '\'',
 /// The endings of scripts of Node's.
 const JAVASCRIPT: [&str; 3] = ["js", "mjs", "cjs"];
 const TYPESCRIPT: [&str; 4] = ["ts", "mts", "cts", "tsx"];
-/// The options of each watcher that take a value in the next word.
-const NODE_VALUES: &[&str] =
-    &["--watch-path", "--import", "-r", "--require", "--loader", "--env-file", "--conditions", "-C"];
-const TSX_VALUES: &[&str] =
-    &["--tsconfig", "--include", "--exclude", "--ignore", "--env-file", "--import", "-r", "--require"];
-const NODEMON_VALUES: &[&str] =
-    &["-w", "--watch", "-i", "--ignore", "-e", "--ext", "-d", "--delay", "--signal", "--config"];
+
+/// What starts a service again after each change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Watcher {
+    Node,
+    Nodemon,
+    Tsx,
+}
+
+impl Watcher {
+    /// Its options that take a value in the next word.
+    fn value_options(self) -> &'static [&'static str] {
+        match self {
+            Watcher::Node => {
+                &["--watch-path", "--import", "-r", "--require", "--loader", "--env-file", "--conditions", "-C"]
+            }
+            Watcher::Nodemon => {
+                &["-w", "--watch", "-i", "--ignore", "-e", "--ext", "-d", "--delay", "--signal", "--config"]
+            }
+            Watcher::Tsx => {
+                &["--tsconfig", "--include", "--exclude", "--ignore", "--env-file", "--import", "-r", "--require"]
+            }
+        }
+    }
+
+    /// Whether an option is one of Node itself.
+    fn passes_on(self, option: &str) -> bool {
+        match self {
+            Watcher::Node => !option.starts_with("--watch"),
+            Watcher::Nodemon => false,
+            Watcher::Tsx => {
+                let name = option.split('=').next().unwrap_or_default();
+                ["--env-file", "--import", "-r", "--require"].contains(&name)
+            }
+        }
+    }
+
+    /// Whether it runs a file of that name; nodemon runs TypeScript by ts-node, which may not be there.
+    fn runs(self, file: &str) -> bool {
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        JAVASCRIPT.contains(&ending) || self != Watcher::Nodemon && TYPESCRIPT.contains(&ending)
+    }
+}
 
 /// A service, and the script that starts it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,39 +90,34 @@ fn read_line(line: &str) -> Option<Service> {
     }
     words.next_if(|word| word == "npx");
     let program = words.next()?;
-    let words: Vec<String> = words.collect();
-    let (own, values) = match program.rsplit('/').next()? {
-        "tsx" => (words.iter().position(|word| word == "watch")?, TSX_VALUES),
-        "nodemon" if !words.iter().any(|word| word == "--exec" || word == "-x") => (0, NODEMON_VALUES),
-        "node" if words.iter().any(|word| word.starts_with("--watch")) => (0, NODE_VALUES),
+    let watcher = match program.rsplit('/').next()? {
+        "tsx" => words.next_if(|word| word == "watch").map(|_| Watcher::Tsx)?,
+        "nodemon" => Watcher::Nodemon,
+        "node" => Watcher::Node,
         _ => return None,
     };
-    let is_tsx = values == TSX_VALUES;
-    let mut rest = words.into_iter().skip(own + usize::from(is_tsx));
-    while let Some(word) = rest.next() {
+    let mut is_watched = watcher != Watcher::Node;
+    while let Some(word) = words.next() {
         if !word.starts_with('-') {
-            let ending = word.rsplit('.').next()?;
-            // nodemon runs TypeScript by ts-node, which may not be there.
-            let is_typescript = values != NODEMON_VALUES && TYPESCRIPT.contains(&ending);
-            if !is_typescript && !JAVASCRIPT.contains(&ending) {
-                return None;
-            }
             service.program = word;
-            service.args = rest.collect();
             break;
         }
-        let value = if values.contains(&word.as_str()) { Some(rest.next()?) } else { None };
-        let is_of_node = values == NODE_VALUES && !word.starts_with("--watch");
-        let is_passed_on = is_tsx && ["--env-file", "--import", "-r", "--require"].contains(&word.split('=').next()?);
-        if is_of_node || is_passed_on {
+        // What nodemon runs by another program is not known.
+        if watcher == Watcher::Nodemon && (word.starts_with("--exec") || word == "-x") {
+            return None;
+        }
+        is_watched |= word.starts_with("--watch");
+        let value = if watcher.value_options().contains(&word.as_str()) { Some(words.next()?) } else { None };
+        if watcher.passes_on(&word) {
             service.runtime_args.push(word);
             service.runtime_args.extend(value);
         }
     }
-    if is_tsx {
+    service.args = words.collect();
+    if watcher == Watcher::Tsx {
         service.runtime_args.extend(["--import", "tsx"].map(str::to_owned));
     }
-    (!service.program.is_empty()).then_some(service)
+    (is_watched && watcher.runs(&service.program)).then_some(service)
 }
 
 #[cfg(test)]
@@ -128,6 +159,9 @@ mod tests {
             "tsx src/server.ts",
             "tsx watch",
             "node server.js",
+            "node server.js --watch",
+            "tsx src/server.ts watch",
+            "nodemon --exec=tsx src/server.ts",
             "nodemon",
             "nodemon --exec tsx src/server.ts",
             "nodemon src/server.ts",
