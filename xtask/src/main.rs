@@ -7,6 +7,7 @@ mod chaos;
 mod crate_graph;
 mod dap_schema;
 mod demo;
+mod failed_tests;
 mod foreign_clients;
 mod fuzz;
 mod paths;

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use tether_tools::entry_path;
 use xshell::{Shell, cmd};
 
+use crate::failed_tests::run_tests;
 use crate::paths::CheckoutPaths;
 use crate::shell::to_anyhow;
 use crate::test_run::TestRun;
@@ -161,14 +162,14 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
         // each program that it starts would too.
         let test = ["--default-signal=HUP,INT,QUIT", "cargo", "test", "--workspace", "--no-fail-fast"];
         // The quick tests first: a message of theirs that is not valid ends the run at once.
-        cmd!(sh, "env {test...} --lib --bins").run()?;
+        run_tests(cmd!(sh, "env {test...} --lib --bins"))?;
         dap_schema::check_messages(&trace, &place.data)?;
         // With `--test`, cargo does not build the server that the tests of `tether wrap` start.
         cmd!(sh, "cargo build --workspace --examples").run()?;
-        cmd!(sh, "env {test...} --test * -- --skip {SCRIPTED_TESTS}").run()?;
+        run_tests(cmd!(sh, "env {test...} --test * -- --skip {SCRIPTED_TESTS}"))?;
     }
     // Not recorded: they send invalid messages on purpose.
-    cmd!(sh, "cargo test --test scripted_sessions").run()?;
+    run_tests(cmd!(sh, "cargo test --test scripted_sessions"))?;
     run.assert_nothing_left()?;
     dap_schema::check_messages(&trace, &place.data)
 }
