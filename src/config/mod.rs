@@ -9,6 +9,7 @@
 //!  build_outputs   tsconfig.json, .gitignore ────┘   named_test ─────┘
 //!  dotnet          project files, launchSettings.json ─▶ the program of a project
 //!  extension_tests .vscode-test.*, launch.json ─▶ the tests of an extension
+//!  mcp_clients     the files in which clients name their MCP servers
 //! ```
 //!
 //! Reads files, and reports errors with file and line. Runs nothing. Does not depend on windows or debug sessions.
@@ -24,6 +25,7 @@ mod devtools_toml;
 mod dotnet;
 mod extension_tests;
 mod jsonc;
+mod mcp_clients;
 mod named_test;
 mod npm;
 mod shown_environment;
@@ -48,6 +50,7 @@ pub use extension_tests::test_source::{
     ExtensionTestSource, TESTS_PATH_FLAG, TestDescription, find_test_file, is_test_configuration,
     means_extension_tests, take_tests_path,
 };
+pub use mcp_clients::{MCP_CLIENTS, McpClient};
 pub use named_test::java_project::{CONSOLE_LAUNCHER, java_program};
 pub use named_test::outcome::TestRunner;
 pub use named_test::package_runner::PackageRunner;

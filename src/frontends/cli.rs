@@ -6,6 +6,7 @@ mod config_commands;
 mod dap_adapters;
 mod local_commands;
 mod operation_options;
+mod setup;
 mod subcommands;
 mod supervisor_commands;
 mod trust;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anstream::eprintln;
+use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -30,6 +32,7 @@ use tokio::sync::mpsc;
 use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::operation_options::{PRINT_CONFIG, TRACE, meant_operation, operation_command};
+use self::setup::SetupAction;
 use self::trust::TrustScope;
 use super::chrome_trace::chrome_trace;
 use super::mcp::ToolChoice;
@@ -41,6 +44,7 @@ use crate::api::page::{PageEvaluateParams, PageImage};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::timeline::TimelineEvents;
 use crate::api::{Operation, OperationEffect, OperationParams};
+use crate::config::{MCP_CLIENTS, McpClient};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long a supervisor may take to read that a call is cancelled.
@@ -112,6 +116,18 @@ enum CliCommand {
     Init,
     /// Print the JSON schema of devtools.toml
     Schema,
+    /// Add tether to the MCP servers of a client; shows the change first
+    Setup {
+        /// Client to add it to
+        #[arg(value_parser = PossibleValuesParser::new(MCP_CLIENTS.iter().map(|client| client.name)))]
+        client: String,
+        /// Take it out again
+        #[arg(long)]
+        remove: bool,
+        /// Write the change without a prompt
+        #[arg(long)]
+        yes: bool,
+    },
     /// End the supervisor; the window and the debug sessions stay
     Shutdown {
         /// End the debug sessions, too
@@ -257,6 +273,11 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, daemons: &Daemons) -> 
             print_text(config_commands::write_settings(&canonical_workspace(&workspace)?, common.json))
         }
         Ok(CliCommand::Schema) => print_text(config_commands::settings_schema()),
+        Ok(CliCommand::Setup { client, remove, yes }) => {
+            let client =
+                McpClient::find(&client).ok_or_else(|| Error::usage(format!("there is no client {client}")))?;
+            setup::set_up_client(client, &canonical_workspace(&workspace)?, SetupAction { remove, yes }, common.json)
+        }
         Ok(CliCommand::Shutdown { all }) => {
             block_on(supervisor_commands::shut_down_supervisor(common, &workspace, all))
         }

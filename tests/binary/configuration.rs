@@ -449,3 +449,21 @@ fn an_empty_folder_is_pointed_to_tether_init() {
     sandbox.tether(&["trust", "--yes"]).ok();
     assert_eq!(sandbox.json(&["start"])["state"], "ready");
 }
+
+#[test]
+fn a_client_is_set_up_by_consent_and_taken_back() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path(".mcp.json");
+    sandbox.write(".mcp.json", "{\n  // mine\n  \"mcpServers\": {}\n}\n");
+    let before = std::fs::read_to_string(&file).unwrap();
+    sandbox.tether(&["setup", "claude-code"]).fails(5, &["nothing was written", "`tether setup claude-code --yes`"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    let shown = sandbox.tether(&["setup", "claude-code", "--yes"]).ok().stdout;
+    assert!(shown.contains("+     \"tether\"") && shown.contains("wrote "), "{shown}");
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("// mine") && written.contains("\"args\": [\"mcp\"]"), "{written}");
+    assert!(sandbox.tether(&["setup", "claude-code", "--yes"]).ok().stdout.contains("has tether already"));
+    sandbox.tether(&["setup", "claude-code", "--remove", "--yes"]).ok();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    sandbox.tether(&["setup", "emacs"]).fails(2, &["claude-code", "gemini", "zed"]);
+}

@@ -42,7 +42,7 @@ pub fn trust_commands(workspace: &Path, scope: TrustScope<'_>, yes: bool, json: 
         println!("the files of {workspace} run no commands: there is nothing to trust");
         return Ok(());
     }
-    if !yes && !confirm()? {
+    if !yes && !confirm("Trust these commands?")? {
         return Err(Error::new(ErrorKind::NotTrusted, "nothing was trusted")
             .hint("`tether trust --yes` consents without a prompt"));
     }
@@ -146,12 +146,12 @@ pub fn window_config(workspace: &Path, config: Option<&str>) -> Result<WindowCon
 }
 
 /// Prompts on the terminal; without a terminal there is no consent.
-fn confirm() -> Result<bool> {
+pub fn confirm(question: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
     let mut out = anstream::stdout();
-    let _ = write!(out, "Trust these commands? [y/N] ").and_then(|()| out.flush());
+    let _ = write!(out, "{question} [y/N] ").and_then(|()| out.flush());
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).doing(|| "cannot read your answer".into())?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
