@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
 use tether_base::error::{Error, ErrorContext, Result};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 
 use crate::config::jsonc::DIALECT;
 use crate::config::source_file::{read_text, replace_file};
 
 /// The name of tether's entry.
 const ENTRY: &str = "tether";
-/// The tables of Codex's file begin with this.
-const CODEX_TABLE: &str = "mcp_servers.tether";
+/// The table of the servers in Codex's file.
+const CODEX_SERVERS: &str = "mcp_servers";
 
 /// A client whose file is known.
 ///
@@ -121,13 +122,10 @@ impl McpClient {
                 root.to_string()
             }
             FileFormat::Toml => {
-                let rest = without_table(&text);
-                let before_it = if rest.is_empty() || rest.ends_with("\n\n") { "" } else { "\n" };
-                let command = toml::Value::String(command.to_owned());
-                let after = format!("{rest}{before_it}[{CODEX_TABLE}]\ncommand = {command}\nargs = [\"mcp\"]\n");
-                check_toml(&file, &text)?;
-                check_toml(&file, &after)?;
-                after
+                let mut document = toml_document(&file, &text)?;
+                let servers = toml_table(&file, document.as_table_mut(), CODEX_SERVERS)?;
+                set_toml_fields(toml_table(&file, servers, ENTRY)?, command);
+                document.to_string()
             }
         };
         Ok(change(file, before, after))
@@ -147,10 +145,12 @@ impl McpClient {
                 root.to_string()
             }
             FileFormat::Toml => {
-                let after = without_table(&text);
-                check_toml(&file, &text)?;
-                check_toml(&file, &after)?;
-                after
+                let mut document = toml_document(&file, &text)?;
+                let servers = document.get_mut(CODEX_SERVERS).and_then(Item::as_table_like_mut);
+                if servers.and_then(|servers| servers.remove(ENTRY)).is_none() {
+                    return Ok(None);
+                }
+                document.to_string()
             }
         };
         Ok(change(file, Some(text), after))
@@ -223,28 +223,31 @@ fn text_input(text: &Value) -> CstInputValue {
     CstInputValue::String(text.as_str().unwrap_or_default().to_owned())
 }
 
-fn check_toml(file: &Path, text: &str) -> Result<()> {
-    text.parse::<toml::Table>().map(drop).map_err(|cause| unusable(file, cause.to_string()))
+fn toml_document(file: &Path, text: &str) -> Result<DocumentMut> {
+    text.parse().map_err(|cause: toml_edit::TomlError| unusable(file, cause.to_string()))
 }
 
-/// The text without the table of the entry and the tables below it.
-fn without_table(text: &str) -> String {
-    let is_of_it = |header: &str| {
-        let name = header.trim_start_matches('[').split(']').next().unwrap_or_default().trim();
-        name == CODEX_TABLE || name.strip_prefix(CODEX_TABLE).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let mut is_left_out = false;
-    let mut kept = String::new();
-    for line in text.split_inclusive('\n') {
-        // Not a line of an array.
-        if line.trim_start().starts_with('[') && !line.contains(',') {
-            is_left_out = is_of_it(line.trim_start());
-        }
-        if !is_left_out {
-            kept.push_str(line);
-        }
+/// The table of that name, which is made if there is none.
+fn toml_table<'a>(file: &Path, parent: &'a mut dyn TableLike, name: &str) -> Result<&'a mut dyn TableLike> {
+    if !parent.contains_key(name) {
+        let mut table = Table::new();
+        // A table that has tables only is not written itself.
+        table.set_implicit(true);
+        parent.insert(name, Item::Table(table));
     }
-    kept
+    let table = parent.get_mut(name).and_then(Item::as_table_like_mut);
+    table.ok_or_else(|| unusable(file, format!("its `{name}` is not a table")))
+}
+
+/// Keeps what is right already, as it is written.
+fn set_toml_fields(entry: &mut dyn TableLike, command: &str) {
+    if entry.get("command").and_then(Item::as_str) != Some(command) {
+        entry.insert("command", toml_edit::value(command));
+    }
+    let args = entry.get("args").and_then(Item::as_array);
+    if !args.is_some_and(|args| args.len() == 1 && args.get(0).and_then(|arg| arg.as_str()) == Some("mcp")) {
+        entry.insert("args", toml_edit::value(Array::from_iter(["mcp"])));
+    }
 }
 
 #[cfg(test)]
@@ -300,7 +303,7 @@ mod tests {
         let vscode = "{\"servers\": {\"tether\": {\"command\": \"old\", \"dev\": {\"watch\": \"a\"}}}}\n";
         let (with, _) = written("vscode", Some(vscode));
         assert!(
-            with.contains("\"dev\": {\"watch\": \"a\"}") && !with.contains("old") && with.contains("stdio"),
+            with.contains("\"dev\": {\"watch\": \"a\"}") && !with.contains("\"old\"") && with.contains("stdio"),
             "{with}"
         );
         let toml = "model = \"m\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"\n";
@@ -310,10 +313,23 @@ mod tests {
                 && with.ends_with("\n\n[mcp_servers.tether]\ncommand = \"tether\"\nargs = [\"mcp\"]\n"),
             "{with}"
         );
-        assert_eq!(without.trim_end(), toml.trim_end());
-        let below = "[mcp_servers.tether]\ncommand = \"old\"\n[mcp_servers.tether.env]\nA = \"1\"\n[mcp_servers.tether2]\ncommand = \"y\"\n";
-        let (with, _) = written("codex", Some(below));
-        assert!(!with.contains("old") && !with.contains("env") && with.contains("tether2"), "{with}");
+        assert_eq!(without, toml);
+    }
+
+    #[test]
+    fn each_way_to_write_a_table_is_understood() {
+        let below = "[mcp_servers.tether]\ncommand = \"old\"\n\n[mcp_servers.tether.env]\nA = \"1\"\n\n[mcp_servers.tether2]\ncommand = \"y\"\n";
+        let (with, without) = written("codex", Some(below));
+        assert!(!with.contains("old") && with.contains("A = \"1\""), "{with}");
+        assert_eq!(without.trim_start(), "[mcp_servers.tether2]\ncommand = \"y\"\n");
+        let inline = "[mcp_servers]\nother = { command = \"x\" }\n";
+        let (with, without) = written("codex", Some(inline));
+        assert_eq!(with.parse::<toml::Table>().unwrap()["mcp_servers"]["tether"]["command"].as_str(), Some("tether"));
+        assert_eq!(without, inline);
+        let quoted = "[mcp_servers.\"tether\"]\ncommand = \"old\"\n";
+        assert_eq!(written("codex", Some(quoted)).1, "");
+        let text = "notes = \"\"\"\n[mcp_servers.tether]\n\"\"\"\n";
+        assert_eq!(written("codex", Some(text)).1, text);
     }
 
     #[test]
@@ -327,6 +343,7 @@ mod tests {
         assert!(refused("claude-code", ".mcp.json", "[]").contains("it is not an object"));
         assert!(refused("claude-code", ".mcp.json", "{\"mcpServers\": 1}").contains("`mcpServers` is not an object"));
         assert!(refused("codex", ".codex/config.toml", "a = ").contains("cannot change"));
+        assert!(refused("codex", ".codex/config.toml", "mcp_servers = 1").contains("`mcp_servers` is not a table"));
     }
 
     #[test]
