@@ -7,6 +7,7 @@ mod chaos;
 mod crate_graph;
 mod dap_schema;
 mod demo;
+mod dist;
 mod failed_tests;
 mod foreign_clients;
 mod fuzz;
@@ -45,6 +46,8 @@ enum Task {
     Soak(soak::SoakOptions),
     /// Play random operations and faults for long, and check what must hold (tests/chaos)
     Chaos(chaos::ChaosOptions),
+    /// Make the packages that install tether without a compiler, and install and use each
+    Dist(dist::DistOptions),
     /// Draw the picture of the workspace's crates again (docs/src/crates.svg)
     Graph,
     /// Run the README's story on a real Extension Development Host
@@ -71,6 +74,7 @@ fn run_task(task: Task) -> Result<()> {
         Task::Fuzz(options) => fuzz::run_target(&options),
         Task::Soak(options) => soak::run_soak(&options),
         Task::Chaos(options) => chaos::run_chaos(&options),
+        Task::Dist(options) => dist::make_packages(&options),
         Task::Graph => crate_graph::write_picture(&paths::CheckoutPaths::find()?.checkout),
         Task::Demo(options) => demo::run_demo(&options),
     }

@@ -15,7 +15,7 @@ use crate::paths::CheckoutPaths;
 use crate::shell::to_anyhow;
 use crate::test_run::TestRun;
 use crate::tools::{self, ToolSet};
-use crate::{dap_schema, foreign_clients, fuzz, previous_build, warm_up};
+use crate::{dap_schema, dist, foreign_clients, fuzz, previous_build, warm_up};
 
 /// The tests whose peers and clients are scripts, in `tests/scripted_sessions`.
 const SCRIPTED_TESTS: &str = "scripted_peers::";
@@ -51,6 +51,8 @@ enum Step {
     Rust,
     /// MCP clients of others: PyPI `mcp` and the MCP Inspector
     Clients,
+    /// Pack the program that was tested, and install and use each package
+    Packages,
 }
 
 /// Runs the chosen steps; the first that fails ends the run. A step also fails when a process that it started is left.
@@ -108,6 +110,7 @@ impl Step {
             Step::Rust => (1..=repeat).try_for_each(|round| run_rust_tests(sh, place, run, round, repeat)),
             Step::Extension => test_extension(sh, place),
             Step::Clients => foreign_clients::run_client_tests(sh, place),
+            Step::Packages => check_packages(sh, place, run),
         };
         // A failed step may also have left processes: report both.
         match (result, run.assert_nothing_left()) {
@@ -172,6 +175,12 @@ fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, 
     run_tests(cmd!(sh, "cargo test --test scripted_sessions"))?;
     run.assert_nothing_left()?;
     dap_schema::check_messages(&trace, &place.data)
+}
+
+/// Those of a release differ in the program only: that takes minutes to build.
+fn check_packages(sh: &Shell, place: &CheckoutPaths, run: &TestRun) -> Result<()> {
+    cmd!(sh, "cargo test --workspace --no-run --quiet").run()?;
+    dist::check_packages(sh, place, run, &place.target().join("debug/tether"))
 }
 
 /// As many as there are cores. With twice as many, fifteen processes wanted to run on 2 cores at times, tests that compare times

@@ -120,7 +120,7 @@ impl ToolPackage<'_> {
     /// Errors: a package of `packages` is not in the environment in exactly this version.
     async fn verify_packages(&self, folder: &Path, packages: &[String]) -> Result<()> {
         let python = folder.join("bin/python");
-        let freeze = ["-m", "pip", "freeze", "--disable-pip-version-check"].map(OsStr::new);
+        let freeze = ["-m", "pip", "freeze", "--all", "--disable-pip-version-check"].map(OsStr::new);
         let argv: Vec<&OsStr> = [python.as_os_str()].into_iter().chain(freeze).collect();
         let installed = read_output(&argv, std::time::Duration::from_secs(60)).await?;
         let missing = packages.iter().find(|package| !installed.lines().any(|line| line == *package));

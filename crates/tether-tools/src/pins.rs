@@ -18,6 +18,9 @@ pub struct Pins {
     /// Each in a folder of its own; those that only tests need are among them.
     #[serde(rename = "tool")]
     pub tools: Vec<Tool>,
+    /// Only `cargo xtask dist` uses them.
+    #[serde(rename = "packager")]
+    pub packagers: Vec<Tool>,
     /// Only tests use them.
     #[serde(rename = "template")]
     pub templates: Vec<ExtensionTemplate>,

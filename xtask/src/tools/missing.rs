@@ -23,14 +23,14 @@ impl std::fmt::Display for Missing {
     }
 }
 
-/// Errors: when anything is missing, all of it, each with its cause.
-pub fn report_missing(missing: &[Missing]) -> Result<()> {
+/// Errors: when anything is missing, all of it, each with its cause. `command` installs it.
+pub fn report_missing(missing: &[Missing], command: &str) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
     let names: Vec<&str> = missing.iter().map(|it| it.name.as_str()).collect();
     let causes: String = missing.iter().map(|it| format!("\n  {it}")).collect();
-    bail!("not installed: {}{causes}\n  hint: `cargo xtask tools` tries again", names.join(", "))
+    bail!("not installed: {}{causes}\n  hint: `{command}` tries again", names.join(", "))
 }
 
 fn indent(cause: &Error) -> String {
@@ -45,11 +45,12 @@ mod tests {
 
     #[test]
     fn everything_missing_is_listed_with_its_cause_and_the_command() {
-        report_missing(&[]).unwrap();
-        let error = report_missing(&[
+        report_missing(&[], "x").unwrap();
+        let missing = [
             Missing::new("node24", anyhow!("cannot install node24\n  because: no network")),
             Missing::new("git", anyhow!("apt-get needs root\n  hint: sudo apt-get install -y git")),
-        ]);
+        ];
+        let error = report_missing(&missing, "cargo xtask tools");
         assert_eq!(
             error.unwrap_err().to_string(),
             "not installed: node24, git\n  node24: cannot install node24\n    because: no network\n  \

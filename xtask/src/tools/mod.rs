@@ -9,10 +9,11 @@ mod extension_templates;
 mod missing;
 mod system_packages;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
-use tether_tools::{InstallOutcome, InstallablePackage, Installer, Pins};
+use anyhow::{Context, Result};
+use tether_tools::{InstallOutcome, InstallablePackage, Installer, Pins, Tool, tools_folder};
 
 use self::debian_jdk::JdkPackage;
 use self::extension_templates::TemplatePackage;
@@ -32,7 +33,7 @@ pub enum ToolSet {
 /// Errors: all that is still missing at the end, in one text.
 pub fn install_tools(set: ToolSet) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    report_missing(&runtime.block_on(install_each(set))?)
+    report_missing(&runtime.block_on(install_each(set))?, "cargo xtask tools")
 }
 
 async fn install_each(set: ToolSet) -> Result<Vec<Missing>> {
@@ -60,6 +61,34 @@ async fn install_each(set: ToolSet) -> Result<Vec<Missing>> {
         }
     }
     Ok(missing)
+}
+
+/// Installs what only packages need. Errors: all that is still missing.
+pub fn install_packagers() -> Result<()> {
+    let pins = Pins::read().map_err(to_anyhow)?;
+    pins.packagers.iter().try_for_each(|tool| install_packager(&tool.name))
+}
+
+/// Installs one of [`install_packagers`].
+pub fn install_packager(name: &str) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let pins = Pins::read().map_err(to_anyhow)?;
+    let tool = find_packager(&pins, name)?;
+    let installer = Installer::open(&|text| println!("  {text}")).map_err(to_anyhow)?;
+    let install = installer.ensure_tool(tool);
+    let missing = runtime.block_on(install_one(&tool.name, &tool.pin(), ToolSet::Tests, install));
+    report_missing(&Vec::from_iter(missing), "cargo xtask dist")
+}
+
+/// The program of one of [`install_packagers`].
+pub fn packager_path(name: &str) -> Result<PathBuf> {
+    let pins = Pins::read().map_err(to_anyhow)?;
+    let tool = find_packager(&pins, name)?;
+    Ok(tools_folder().map_err(to_anyhow)?.join(&tool.name).join(&tool.entry))
+}
+
+fn find_packager<'a>(pins: &'a Pins, name: &str) -> Result<&'a Tool> {
+    pins.packagers.iter().find(|tool| tool.name == name).with_context(|| format!("no packager is called {name}"))
 }
 
 /// Awaits the install and prints its line; returns it as missing when it failed.
