@@ -15,6 +15,7 @@
 //! | `output_file` | the tail of an output file, and waiting for a line in it |
 //! | `output_pipes` | readers for the output of a program that outlives us |
 //! | `socket_owner` | whose processes are at the ends of a local connection |
+//! | `mounted_folders` | which folders another process has elsewhere, as in a container |
 //! | `platform` | what the operating system reports about processes |
 //! | `program_facts` | what it reports about the program of one |
 //! | `program_watch` | reports that a program is started |
@@ -29,6 +30,7 @@ mod environment;
 mod exit_status;
 mod launch_environment;
 mod launch_processes;
+mod mounted_folders;
 mod output_file;
 mod output_pipes;
 mod platform;
@@ -47,6 +49,7 @@ pub use launch_processes::{
     LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
     sweep_launch,
 };
+pub use mounted_folders::find_mounted_folders;
 pub use output_file::{keep_trimmed, read_tail, truncate_to_tail, wait_for_line, watch_until};
 pub use output_pipes::OutputPipes;
 pub use platform::{
