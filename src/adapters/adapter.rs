@@ -7,6 +7,7 @@ use super::child_processes::DebuggedChildren;
 use super::debug_target::DebugTarget;
 use super::discovery::{AdapterSearch, FoundAdapter};
 use super::launch_plan::LaunchPlan;
+use super::path_maps::PathMapUse;
 
 /// One row of the table.
 pub struct Adapter {
@@ -34,6 +35,21 @@ pub struct Adapter {
     pub find: fn(&AdapterSearch) -> Result<FoundAdapter>,
     /// Plans how it is started for a target. Errors: it cannot debug that target.
     pub plan: fn(&FoundAdapter, &DebugTarget) -> Result<LaunchPlan>,
+}
+
+impl Adapter {
+    /// How it is started for a target, with what is to be said of that. Errors: as of `plan`.
+    pub fn plan_start(&self, found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+        if target.core_file().is_some() && !self.quirks.opens_core_dumps {
+            let error = target.unsupported_error(self.name, "it opens no core dumps");
+            return Err(error.hint("gdb, lldb-dap, codelldb and dlv do, of C, C++, Rust and Go programs"));
+        }
+        let mut plan = (self.plan)(found, target)?;
+        let paths = self.quirks.path_maps.note(self.name, &target.paths, &target.cwd);
+        let notes: Vec<String> = plan.note.take().into_iter().chain(paths).collect();
+        plan.note = (!notes.is_empty()).then(|| notes.join("; "));
+        Ok(plan)
+    }
 }
 
 /// Where an adapter differs from the protocol.
@@ -113,6 +129,10 @@ pub struct Quirks {
     pub generated_source: Option<&'static str>,
     /// It finds a source file only by the path that the program was built with, and not over a link.
     pub compares_path_texts: bool,
+    /// It opens core dumps.
+    pub opens_core_dumps: bool,
+    /// Whether it finds the sources of a program that has them elsewhere.
+    pub path_maps: PathMapUse,
 }
 
 /// Which hit conditions of breakpoints an adapter counts as we do: `3` is the third hit only, and a hit is one at which the
@@ -205,6 +225,8 @@ impl Quirks {
         exit_words: None,
         ignores_columns: false,
         compares_path_texts: false,
+        opens_core_dumps: false,
+        path_maps: PathMapUse::All,
         generated_source: None,
         map_report: None,
         signals_as_codes: false,

@@ -13,6 +13,8 @@ use gimli::{DwarfSections, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ReadCache};
 use tether_base::sync::lock;
 
+use super::path_maps::PathMap;
+
 /// The largest section of debug information that is read, in bytes.
 const MAX_SECTION: u64 = 256 << 20;
 /// How many compilation units are looked at, and how many files and folders below a folder.
@@ -22,15 +24,6 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_MAPS: usize = 16;
 /// Folders without the user's sources.
 const OTHER_FOLDERS: [&str; 2] = ["node_modules", "target"];
-
-/// A folder as the program names it, and the folder that it stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceMap {
-    /// As it is in the program.
-    pub from: PathBuf,
-    /// On this machine.
-    pub to: PathBuf,
-}
 
 /// What was read of a program.
 struct ReadProgram {
@@ -44,7 +37,7 @@ static LAST_READ: Mutex<Option<ReadProgram>> = Mutex::new(None);
 
 /// The folders that a program's missing sources stand for, by the ends of their paths below these folders; none where several
 /// would do.
-pub fn find_source_maps(program: &Path, roots: &[PathBuf]) -> Vec<SourceMap> {
+pub fn find_source_maps(program: &Path, roots: &[PathBuf]) -> Vec<PathMap> {
     let missing = missing_sources(program);
     if missing.is_empty() {
         return Vec::new();
@@ -58,13 +51,13 @@ pub fn find_source_maps(program: &Path, roots: &[PathBuf]) -> Vec<SourceMap> {
             _ => None,
         });
         if let Some(map) = file.and_then(|file| map_of(source, &file)) {
-            found.entry(map.from).or_default().insert(map.to);
+            found.entry(map.remote).or_default().insert(map.local);
         }
     }
     let certain = found.into_iter().filter(|(_, to)| to.len() == 1);
     certain
         .take(MAX_MAPS)
-        .flat_map(|(from, to)| to.into_iter().map(move |to| SourceMap { from: from.clone(), to }))
+        .flat_map(|(from, to)| to.into_iter().map(move |to| PathMap { local: to, remote: from.clone() }))
         .collect()
 }
 
@@ -117,11 +110,11 @@ fn find_by_end(source: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// What is left of both paths without the end that they have in common.
-fn map_of(source: &Path, file: &Path) -> Option<SourceMap> {
+fn map_of(source: &Path, file: &Path) -> Option<PathMap> {
     let ends = source.components().rev().zip(file.components().rev());
     let common = ends.take_while(|(one, other)| one == other).count();
     let without = |path: &Path| path.ancestors().nth(common).map(Path::to_owned);
-    Some(SourceMap { from: without(source)?, to: without(file)? }).filter(|map| map.from.parent().is_some())
+    Some(PathMap { local: without(file)?, remote: without(source)? }).filter(|map| map.remote.parent().is_some())
 }
 
 /// The files below these folders, by their names.
@@ -161,7 +154,7 @@ mod tests {
     fn a_map_is_what_two_paths_do_not_have_in_common() {
         let check = |source: &str, file: &str, expect: Option<(&str, &str)>| {
             let found = map_of(Path::new(source), Path::new(file));
-            let expect = expect.map(|(from, to)| SourceMap { from: from.into(), to: to.into() });
+            let expect = expect.map(|(from, to)| PathMap { local: to.into(), remote: from.into() });
             assert_eq!(found, expect, "{source}");
         };
         check("/usr/src/app-1/src/app.c", "/home/me/src/app.c", Some(("/usr/src/app-1", "/home/me")));

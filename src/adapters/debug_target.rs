@@ -9,6 +9,8 @@ use tether_base::error::{Error, ErrorKind, Result};
 use tether_base::secret_values::SecretValues;
 use tether_dap::types::{Fields, StartRequest};
 
+use super::path_maps::PathMap;
+
 /// A program to be launched or attached to. Stored with its session, so its JSON names are fixed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DebugTarget {
@@ -30,6 +32,9 @@ pub struct DebugTarget {
     /// The caller has named the host of what is attached to: a local listener may then belong to another user.
     #[serde(default)]
     pub is_host_named: bool,
+    /// Where it has its files, if it runs elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathMap>,
     /// The variables of its environment whose values were not stored, since they may be secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unstored_variables: Vec<String>,
@@ -57,6 +62,8 @@ pub enum DebugTargetKind {
     Listener(Address),
     /// A running process.
     Pid(u32),
+    /// The core dump of a program that has ended; both absolute.
+    Core { core: PathBuf, program: PathBuf },
     /// A page whose URL starts with `url`, in a browser whose CDP port is `port`.
     Page { url: String, port: u16 },
 }
@@ -72,7 +79,10 @@ impl DebugTarget {
     /// Whether it is attached to, because it is running already.
     pub fn is_attach(&self) -> bool {
         match self.kind {
-            DebugTargetKind::Listener(_) | DebugTargetKind::Pid(_) | DebugTargetKind::Page { .. } => true,
+            DebugTargetKind::Listener(_)
+            | DebugTargetKind::Pid(_)
+            | DebugTargetKind::Core { .. }
+            | DebugTargetKind::Page { .. } => true,
             DebugTargetKind::Program(_) | DebugTargetKind::Module(_) => false,
             DebugTargetKind::Configuration => self.text_field("request") == Some("attach"),
         }
@@ -103,9 +113,21 @@ impl DebugTarget {
     pub fn program(&self) -> Option<PathBuf> {
         match (self.text_field("program"), &self.kind) {
             (Some(text), _) => Some(self.cwd().join(text)),
-            (None, DebugTargetKind::Program(path)) => Some(path.clone()),
+            (None, DebugTargetKind::Program(path) | DebugTargetKind::Core { program: path, .. }) => Some(path.clone()),
             _ => None,
         }
+    }
+
+    /// The core dump, absolute; `None` for other targets.
+    pub fn core_file(&self) -> Option<PathBuf> {
+        if let DebugTargetKind::Core { core, .. } = &self.kind {
+            return Some(core.clone());
+        }
+        // Of cppdbg, of lldb-dap and gdb, and of Delve.
+        let is_core_mode = self.text_field("mode") == Some("core");
+        let names = [("coreDumpPath", true), ("coreFile", self.is_attach()), ("coreFilePath", is_core_mode)];
+        let core = names.into_iter().find_map(|(name, is_meant)| self.text_field(name).filter(|_| is_meant));
+        core.map(|core| self.cwd().join(core))
     }
 
     /// The module; `None` for other targets.
@@ -247,6 +269,7 @@ impl DebugTarget {
                 format!("the process that listens on {}:{}", address.host, address.port)
             }
             DebugTargetKind::Pid(pid) => format!("process {pid}"),
+            DebugTargetKind::Core { core, .. } => format!("the core dump {}", core.display()),
             DebugTargetKind::Page { url, .. } => format!("the page {url}"),
         };
         Error::usage(format!("cannot debug {what} with {adapter}")).because(can.to_owned())

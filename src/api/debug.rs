@@ -118,7 +118,7 @@ pub struct DebugLaunchParams {
     /// Seconds to wait for a stop. Without it, the call returns at once.
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
@@ -145,12 +145,18 @@ impl DebugLaunchParams {
 pub struct DebugAttachParams {
     /// Port on which the program listens for debuggers.
     pub port: Option<u16>,
-    /// Host of the port (default: this machine, and only your own user's listeners).
+    /// Host of the port (default: this machine, your own listeners only).
     #[arg(long)]
     pub host: Option<String>,
     /// Process id. With `config`: the answer to its process picker.
     #[arg(long)]
     pub pid: Option<u32>,
+    /// Core dump to read, of a C, C++, Rust or Go program.
+    #[arg(long, value_name = "FILE")]
+    pub core: Option<String>,
+    /// With `core`: its executable, if that has moved.
+    #[arg(long, value_name = "FILE", requires = "core")]
+    pub program: Option<String>,
     /// URL of a page in the browser that listens on `port`.
     #[arg(long)]
     pub url: Option<String>,
@@ -160,6 +166,13 @@ pub struct DebugAttachParams {
     /// Name of an MCP server that `tether wrap --debug` runs.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
+    /// Folders that the program has elsewhere, such as [".=/app"] in a container.
+    #[arg(
+        long = "path",
+        value_name = "LOCAL=REMOTE",
+        help = "Folder that the program has elsewhere, such as .=/app; may be repeated (default, with a port: [[paths]] of devtools.toml)"
+    )]
+    pub paths: Option<Vec<String>>,
     /// Language of the program, if it is not clear: python, javascript, ruby, go, rust, c, …
     #[arg(long)]
     pub language: Option<String>,
@@ -172,9 +185,20 @@ pub struct DebugAttachParams {
     /// Seconds to wait for a stop. Without it, the call returns at once.
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
+}
+
+impl DebugAttachParams {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute(self.core.iter_mut().chain(&mut self.program), folder);
+        for map in self.paths.iter_mut().flatten() {
+            if let Some((local, remote)) = map.split_once('=') {
+                *map = format!("{}={remote}", folder.join(local).display());
+            }
+        }
+    }
 }
 
 // The part of the window to attach to. (No docs, here and on the variants: they would make the schema longer.)
@@ -216,7 +240,7 @@ pub struct WaitForStopParams {
         help = "Seconds to wait [default: 30]"
     )]
     pub timeout_option: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
@@ -225,7 +249,7 @@ pub struct WaitForStopParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStopParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(value_name = "SESSION")]
     pub session_id: Option<String>,
     /// Let the launched program continue.

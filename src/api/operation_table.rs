@@ -51,7 +51,10 @@ macro_rules! for_each_operation {
                 "debug/launch" -> LaunchReport, Debug RunsCode, ["debug", "launch"];
                 |params, folder| params.make_paths_absolute(folder)
             }
-            DebugAttachParams { "debug/attach" -> LaunchReport, Debug RunsCode, ["debug", "attach"] }
+            DebugAttachParams {
+                "debug/attach" -> LaunchReport, Debug RunsCode, ["debug", "attach"];
+                |params, folder| params.make_paths_absolute(folder)
+            }
             DebugStatusParams { "debug/status" -> DebugStatus, Debug ReadOnly, ["debug", "status"] }
             WaitForStopParams {
                 "debug/wait_for_stop" -> StopReport, Debug ReadOnly, ["debug", "wait"], tool = "wait_for_stop";

@@ -12,7 +12,7 @@ use crate::vocabulary::RequestRule;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageNetworkParams {
-    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    /// Cursor from an earlier result: only newer entries (default: the newest).
     #[arg(long)]
     pub since: Option<u64>,
     /// Maximum number of entries (default 50, at most 1000).

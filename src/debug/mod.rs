@@ -36,7 +36,7 @@ mod workspace_links;
 
 /// What is to be debugged, as the adapters' table defines it.
 pub mod program {
-    pub use crate::adapters::{Address, DebugTarget, DebugTargetKind};
+    pub use crate::adapters::{Address, CoreFile, DebugTarget, DebugTargetKind, PATH_MAP_FIELDS, PathMap};
 }
 
 pub use file_names::{FileNames, ShownFile, ShownPlace, display_path};

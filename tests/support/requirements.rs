@@ -144,3 +144,13 @@ pub fn has_hardware_watchpoints() -> bool {
     }
     has_them
 }
+
+/// Whether a mount namespace can be made, as a container has one. Reports it when none can.
+pub fn has_mount_namespaces() -> bool {
+    let made = Command::new("unshare").args(["--mount", "true"]).stderr(std::process::Stdio::null()).status();
+    let has_them = made.is_ok_and(|made| made.success());
+    if !has_them {
+        eprintln!("SKIPPED: no mount namespace can be made by this user");
+    }
+    has_them
+}

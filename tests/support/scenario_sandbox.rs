@@ -76,7 +76,13 @@ impl ScenarioSandbox {
 
     /// Starts a program of the workspace without `tether`, and waits for the line of stderr or stdout with these words.
     pub fn starts(&self, mut command: Command, words: &str) -> (Running, String) {
-        command.current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
+        command.current_dir(&self.sandbox.workspace);
+        self.starts_there(command, words)
+    }
+
+    /// The same in the command's own folder.
+    pub fn starts_there(&self, mut command: Command, words: &str) -> (Running, String) {
+        command.envs(self.sandbox.variables());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);
         let (tell, report) = std::sync::mpsc::channel();

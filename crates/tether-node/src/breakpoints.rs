@@ -27,7 +27,6 @@ use super::breakpoint_table::{
     BoundAt, BoundBreakpoint, NOT_LOADED, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint,
 };
 use super::evaluation::{self, SideEffects};
-use super::file_urls::file_url_pattern;
 use super::function_ranges::{ScriptPlace, leaves_function};
 use super::isolate::Isolate;
 use super::line_placement::{NOWHERE, find_placed_line};
@@ -139,7 +138,7 @@ pub(crate) async fn bind_ahead(session: &NodeSession, isolate: &Isolate, script:
         let place = map.generated_place(file, line, column.unwrap_or(0));
         let Some((line_number, column_number)) = place else { continue };
         let (url_regex, condition) =
-            (own_pattern(file_url_pattern(&[script]), entry.id), condition_of(session, &entry));
+            (own_pattern(session.maps.file_pattern(&[script]), entry.id), condition_of(session, &entry));
         let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };
         if let Ok(result) = isolate.call(&set).await {
             let at = BoundAt::MadeIn(script.to_owned());
@@ -259,7 +258,7 @@ async fn bind_by_url(
     (line_number, column_number): (i64, i64),
 ) {
     let file = names[1];
-    let url_regex = if isolate.is_web() { session.maps.url_pattern(&names) } else { file_url_pattern(&names) };
+    let url_regex = if isolate.is_web() { session.maps.url_pattern(&names) } else { session.maps.file_pattern(&names) };
     let url_regex = own_pattern(url_regex, entry.id);
     let condition = condition_of(session, entry);
     let set = SetBreakpointByUrl { url_regex, line_number, column_number, condition };

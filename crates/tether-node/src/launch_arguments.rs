@@ -11,6 +11,7 @@ use tether_dap::types::Fields;
 use super::inspector_options::{denied_inspector, script_port, without_inspect_options};
 use super::local_programs::{find_local_program, is_on_path};
 use super::monorepo::monorepo_root;
+use super::path_maps::PathMaps;
 use super::program_file::{entry_file, find_program};
 use super::restart_policy::RestartPolicy;
 use super::scripts::SkipPatterns;
@@ -119,13 +120,22 @@ impl SourceSettings {
         }
         roots.retain(|root| root.parent().is_some());
         let skip = SkipPatterns::parse(patterns.as_deref())?;
+        let paths = read_path_maps(reader, &cwd)?;
         Ok(SourceSettings {
-            maps: MapFolders { roots, cwd, web_root: None, keeps_links: false },
+            maps: MapFolders { roots, cwd, web_root: None, keeps_links: false, paths },
             skip,
             stops_at_failures: reader.flag("__stopsAtTestFailures").unwrap_or(false),
             unknown: Vec::new(),
         })
     }
+}
+
+/// `localRoot` and `remoteRoot`, as VS Code has them; else our own list.
+fn read_path_maps(reader: &mut FieldReader<'_>, cwd: &Path) -> Result<PathMaps, String> {
+    let ours = reader.value("__paths").map(PathMaps::parse_pairs).transpose()?.unwrap_or_default();
+    let (local, remote) = (reader.text("localRoot")?, reader.text("remoteRoot")?);
+    let given = remote.map(|remote| (local.unwrap_or_default(), remote));
+    PathMaps::new(given.map_or(ours, |pair| vec![pair]), cwd)
 }
 
 impl NodeLaunch {
@@ -251,7 +261,7 @@ impl NodeAttach {
             (None, None, None) => return Err("there is no `port`, and no `processId`".to_owned()),
         };
         let restart = RestartPolicy::parse(reader.value("restart"))?;
-        for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses"] {
+        for ignored in ["attachExistingChildren", "autoAttachChildProcesses"] {
             reader.value(ignored);
         }
         let page = page_filter(&mut reader)?;

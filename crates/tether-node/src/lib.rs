@@ -96,6 +96,7 @@ mod older_code;
 mod opened_inspector;
 mod package_manifest;
 mod page_map;
+mod path_maps;
 mod port_watch;
 mod process_inspector;
 mod program_file;

@@ -138,6 +138,7 @@ async fn load_web_map(
 /// A script is about to be compiled; the isolate waits for us. Without an address of a map, one that is loaded again, or is named
 /// over a link.
 pub(crate) async fn prepare_script(session: &NodeSession, isolate: &Isolate, named: PathBuf, address: String) {
+    let named = session.maps.paths.local_file(named);
     let file = session.maps.real_file(named.clone());
     if !session.reads_map(&file) {
         return;

@@ -11,9 +11,10 @@ use sourcemap::{DecodedMap, SourceMap, Token};
 use tether_base::bounded_file::{self, Links};
 use tether_base::line_anchor::SourceLines;
 
-use super::file_urls::file_path;
+use super::file_urls::{file_path, file_url_pattern};
 use super::map_size::{MAX_MAP_ENTRIES, MAX_SOURCES, count_entries};
 use super::package_manifest::package_folder;
+use super::path_maps::PathMaps;
 
 /// The largest map that is read, in bytes.
 pub(crate) const MAX_MAP: u64 = 64 << 20;
@@ -48,6 +49,8 @@ pub(crate) struct MapFolders {
     pub web_root: Option<PathBuf>,
     /// Scripts are named over links (`--preserve-symlinks`).
     pub keeps_links: bool,
+    /// Where the program has its files, if it runs elsewhere.
+    pub paths: PathMaps,
 }
 
 impl MapFolders {
@@ -61,6 +64,13 @@ impl MapFolders {
         if self.keeps_links { file.canonicalize().unwrap_or(file) } else { file }
     }
 
+    /// A pattern (of JavaScript) for the URLs that a file has in the program; `names` are its names here.
+    pub(crate) fn file_pattern(&self, names: &[&Path]) -> String {
+        let elsewhere: Vec<PathBuf> = names.iter().flat_map(|name| self.paths.program_files(name)).collect();
+        let all: Vec<&Path> = names.iter().copied().chain(elsewhere.iter().map(PathBuf::as_path)).collect();
+        file_url_pattern(&all)
+    }
+
     /// Why the map of a script that is not covered is not read.
     pub(crate) fn exclusion(&self, script: &Path) -> &'static str {
         if is_dependency(script) { "it is in node_modules" } else { "it is outside of the program's folders" }
@@ -72,7 +82,7 @@ impl MapFolders {
         if address.starts_with("data:") {
             return Ok(self.local_map(decode_inline_map(address, most)?, script));
         }
-        let file = map_file(script, address).ok_or_else(|| format!("{address} is not a local file"))?;
+        let file = self.map_file(script, address).ok_or_else(|| format!("{address} is not a local file"))?;
         let is_of_package = package_folder(script).is_some_and(|package| file.starts_with(package));
         // A build may have its maps beside the folder of the program: by their ending they are nothing else.
         if !self.covers(&file) && !is_of_package && file.extension().is_none_or(|ending| ending != "map") {
@@ -92,7 +102,7 @@ impl MapFolders {
 
     pub(super) fn source_path(&self, folder: &Path, name: &str) -> PathBuf {
         if let Some(path) = name.strip_prefix("file://").map(|_| name).and_then(file_path) {
-            return path;
+            return self.paths.local_file(path);
         }
         if let Some((scheme, rest)) = name.split_once("://")
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
@@ -101,20 +111,21 @@ impl MapFolders {
             let path = rest.split_once('/').map_or(rest, |(_, path)| path);
             return normalize_path(&self.cwd.join(path.trim_start_matches('/')));
         }
-        normalize_path(&folder.join(name))
+        let path = normalize_path(&folder.join(name));
+        if name.starts_with('/') { self.paths.local_file(path) } else { path }
+    }
+
+    fn map_file(&self, script: &Path, address: &str) -> Option<PathBuf> {
+        if address.contains("://") {
+            return file_path(address).map(|file| self.paths.local_file(file));
+        }
+        let folder = url::Url::from_directory_path(script.parent()?).ok()?;
+        folder.join(address).ok()?.to_file_path().ok()
     }
 }
 
 fn is_dependency(script: &Path) -> bool {
     script.components().any(|part| part.as_os_str() == "node_modules")
-}
-
-fn map_file(script: &Path, address: &str) -> Option<PathBuf> {
-    if address.contains("://") {
-        return file_path(address);
-    }
-    let folder = url::Url::from_directory_path(script.parent()?).ok()?;
-    folder.join(address).ok()?.to_file_path().ok()
 }
 
 /// A map that was decoded, and how many entries it has at most.
@@ -230,7 +241,7 @@ mod tests {
     use super::*;
 
     fn folders() -> MapFolders {
-        MapFolders { roots: vec!["/w".into()], cwd: "/w".into(), web_root: None, keeps_links: false }
+        MapFolders { roots: vec!["/w".into()], cwd: "/w".into(), ..MapFolders::default() }
     }
 
     #[test]
@@ -241,6 +252,12 @@ mod tests {
         assert_eq!(path("webpack://app/./src/a.ts"), Path::new("/w/src/a.ts"));
         assert_eq!(path("webpack:///src/a.ts"), Path::new("/w/src/a.ts"));
         assert_eq!(path("/x/a.ts"), Path::new("/x/a.ts"));
+        let paths = PathMaps::new(vec![(".".to_owned(), "/app".to_owned())], Path::new("/w")).unwrap();
+        let elsewhere = MapFolders { paths, ..folders() };
+        let path = |name: &str| elsewhere.source_path(Path::new("/w/out"), name);
+        for name in ["../src/a.ts", "/app/src/a.ts", "file:///app/src/a.ts"] {
+            assert_eq!(path(name), Path::new("/w/src/a.ts"), "{name}");
+        }
     }
 
     #[test]
@@ -261,7 +278,7 @@ mod tests {
         let root = folder.path().to_owned();
         std::fs::create_dir(root.join("out")).unwrap();
         std::fs::write(root.join("out/a.js.map"), map).unwrap();
-        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), web_root: None, keeps_links: false };
+        let folders = MapFolders { roots: vec![root.clone()], cwd: root.clone(), ..MapFolders::default() };
         let read = folders.read_map(&root.join("out/a.js"), "a.js.map", 100).unwrap();
         let refused = folders.read_map(&root.join("out/a.js"), "a.js.map", 5).err().unwrap();
         assert!(refused.contains("entries, of which 5 can be read"), "{refused}");

@@ -19,7 +19,7 @@ impl MapFolders {
     /// The file that a script is, without links. `None`: it has none; of a page, none below the program's own folders.
     pub(crate) fn script_file(&self, url: &str) -> Option<PathBuf> {
         if self.web_root.is_none() {
-            return file_path(url).map(|file| self.real_file(file));
+            return file_path(url).map(|file| self.real_file(self.paths.local_file(file)));
         }
         let file = self.served_files(&Url::parse(url).ok()?).into_iter().find(|file| file.is_file())?;
         file.canonicalize().ok().filter(|file| self.is_own(file))
@@ -146,7 +146,7 @@ mod tests {
             roots: vec![root.to_owned()],
             cwd: root.to_owned(),
             web_root: Some(root.to_owned()),
-            keeps_links: false,
+            ..MapFolders::default()
         }
     }
 

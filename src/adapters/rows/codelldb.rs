@@ -30,6 +30,7 @@ pub const ADAPTER: Adapter = Adapter {
         ],
         signals_as_codes: true,
         compares_path_texts: true,
+        opens_core_dumps: true,
         test_failure_filter: Some("rust_panic"),
         ..Quirks::NONE
     },
@@ -57,16 +58,26 @@ fn in_package(entry: PathBuf) -> PathBuf {
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let languages: &[&str] = if native::is_rust(target) { &["rust"] } else { &["cpp"] };
     let launch = json!({"type": "lldb", "request": "launch", "terminal": "console", "sourceLanguages": languages});
-    let mut start = native::start_request(target, ADAPTER.name, launch, remote_request)?;
+    let mut start = native::start_request(target, ADAPTER.name, launch, &REQUESTS)?;
     let maps = native::source_maps(target);
     if !maps.is_empty() {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
         let maps: Fields =
-            maps.into_iter().map(|map| (map.from.to_string_lossy().into_owned(), json!(map.to))).collect();
+            maps.into_iter().map(|map| (map.remote.to_string_lossy().into_owned(), json!(map.local))).collect();
         fields.insert("sourceMap".to_owned(), json!(maps));
     }
     let process = ProcessPlan::new(vec![found.path.clone().into()], &target.cwd);
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
+}
+
+const REQUESTS: native::OwnRequests = native::OwnRequests { remote: remote_request, core: core_request };
+
+/// CodeLLDB opens a core dump by a launch with custom commands.
+fn core_request(core: &Path, program: &Path) -> StartRequest {
+    let [core, program] = [core, program].map(|path| format!("{:?}", path.display().to_string()));
+    let create = json!([format!("target create --core {core} {program}")]);
+    let fields = [("name", json!("core dump")), ("targetCreateCommands", create), ("processCreateCommands", json!([]))];
+    StartRequest::Launch(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
 }
 
 /// CodeLLDB attaches to a remote stub by a launch with custom commands.

@@ -28,8 +28,8 @@ use super::python;
 use super::python_attach::require_attachable;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConditionReport, ConnectMethod,
-    DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan,
-    ProcessReporter, Quirks,
+    DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, PathMap,
+    ProcessPlan, ProcessReporter, Quirks,
 };
 
 /// The row of the table.
@@ -339,6 +339,10 @@ fn default_fields(target: &DebugTarget) -> Value {
     // As VS Code's extension does: its templates are in the form of Jinja's.
     if target.bool_field("pyramid") == Some(true) {
         set_field(&mut fields, "jinja", true);
+    }
+    if !target.paths.is_empty() {
+        let map = |map: &PathMap| json!({"localRoot": map.local, "remoteRoot": map.remote});
+        set_field(&mut fields, "pathMappings", target.paths.iter().map(map).collect::<Value>());
     }
     fields
 }

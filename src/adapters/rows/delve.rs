@@ -12,7 +12,7 @@ use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren,
-    FoundAdapter, LaunchPlan, ProcessPlan, Quirks,
+    FoundAdapter, LaunchPlan, PathMap, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -29,6 +29,7 @@ pub const ADAPTER: Adapter = Adapter {
         keeps_read_values: true,
         ends_launched_program: true,
         ignores_columns: true,
+        opens_core_dumps: true,
         compares_path_texts: true,
         condition_stop: Some("error evaluating expression: "),
         exit_words: Some(" has exited with status "),
@@ -53,13 +54,19 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if let Some(address) = listener_address(target) {
-        let fields = target.with_configuration(json!({"mode": "remote"}));
+        let fields = target.with_configuration(attach_fields(target, json!({"mode": "remote"})));
         return Ok(LaunchPlan::attach_to_listener(address, target, fields));
     }
     let (start, cwd) = match &target.kind {
-        DebugTargetKind::Pid(pid) => (target.attach_request(json!({"mode": "local", "processId": pid})), target.cwd()),
+        DebugTargetKind::Pid(pid) => {
+            (target.attach_request(attach_fields(target, json!({"mode": "local", "processId": pid}))), target.cwd())
+        }
         DebugTargetKind::Configuration if target.is_attach() => {
-            (target.attach_request(json!({"mode": "local"})), target.cwd())
+            (target.attach_request(attach_fields(target, json!({"mode": "local"}))), target.cwd())
+        }
+        DebugTargetKind::Core { core, program } => {
+            let fields = json!({"mode": "core", "program": program, "coreFilePath": core, "stopOnEntry": true});
+            (StartRequest::Launch(target.with_configuration(attach_fields(target, fields))), target.cwd())
         }
         DebugTargetKind::Module(_) | DebugTargetKind::Page { .. } => {
             return Err(target.unsupported_error(ADAPTER.name, "it debugs Go packages, programs and processes"));
@@ -72,6 +79,15 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let process = ProcessPlan { argv, cwd, env: target.env() };
     let plan = LaunchPlan::start_adapter(process, ConnectMethod::ConnectBack, start);
     Ok(LaunchPlan { output_by_pipe: true, ..plan })
+}
+
+/// With the folders that the program was built in.
+fn attach_fields(target: &DebugTarget, mut fields: Value) -> Value {
+    if !target.paths.is_empty() {
+        let map = |map: &PathMap| json!({"from": map.local, "to": map.remote});
+        set_field(&mut fields, "substitutePath", target.paths.iter().map(map).collect::<Value>());
+    }
+    fields
 }
 
 /// The address of a headless Delve that is attached to.

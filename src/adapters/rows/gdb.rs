@@ -11,7 +11,7 @@ use tether_tools::is_program;
 use super::native;
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebuggedChildren, FoundAdapter, HitCounting,
-    INSTALLED, LaunchPlan, ProcessPlan, Quirks, SourceMap,
+    INSTALLED, LaunchPlan, PathMap, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -31,6 +31,7 @@ pub const ADAPTER: Adapter = Adapter {
         logs_always: true,
         hit_counting: HitCounting::None,
         ignores_columns: true,
+        opens_core_dumps: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH works, too",
@@ -82,13 +83,13 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     // A setting of the other debuggers, which gdb has none for.
     let given = target.fields.get("sourceMap").and_then(Value::as_object).into_iter().flatten();
-    let given = given.filter_map(|(from, to)| Some(SourceMap { from: from.into(), to: to.as_str()?.into() }));
-    for SourceMap { from, to } in given.chain(native::source_maps(target)) {
+    let given = given.filter_map(|(from, to)| Some(PathMap { local: to.as_str()?.into(), remote: from.into() }));
+    for PathMap { local, remote } in given.chain(native::source_maps(target)) {
         // gdb reads its arguments as a shell does.
-        let words = [from, to].map(|path| json!(path).to_string()).join(" ");
+        let words = [remote, local].map(|path| json!(path).to_string()).join(" ");
         argv.extend(["-iex".into(), format!("set substitute-path {words}").into()]);
     }
-    let mut start = native::start_request(target, ADAPTER.name, json!({}), remote_request)?;
+    let mut start = native::start_request(target, ADAPTER.name, json!({}), &REQUESTS)?;
     let mut process = ProcessPlan::new(argv, &target.cwd);
     if let StartRequest::Launch(fields) = &mut start {
         // With `env`, gdb would clear what the program inherits: it inherits gdb's own.
@@ -97,6 +98,8 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
 }
+
+const REQUESTS: native::OwnRequests = native::OwnRequests { remote: remote_request, core: native::core_request };
 
 fn remote_request(address: &str, program: Option<&Path>) -> StartRequest {
     native::attach_request("target", json!(address), program)

@@ -12,7 +12,7 @@ use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter,
-    LaunchPlan, Quirks,
+    LaunchPlan, PathMapUse, Quirks,
 };
 
 /// The row of the table.
@@ -25,7 +25,12 @@ pub const ADAPTER: Adapter = Adapter {
     attach_types: &[],
     runtimes: &["java"],
     children: |_| DebuggedChildren::None("the adapter for Java debugs no child processes"),
-    quirks: Quirks { resumes_one_thread: true, test_failure_filter: Some("assertions"), ..Quirks::NONE },
+    quirks: Quirks {
+        path_maps: PathMapUse::Needless,
+        resumes_one_thread: true,
+        test_failure_filter: Some("assertions"),
+        ..Quirks::NONE
+    },
     install: "`apt-get install openjdk-17-jdk-headless` installs a JDK, which is all that it needs",
     find: find_java,
     plan: plan_launch,

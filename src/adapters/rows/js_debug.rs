@@ -11,7 +11,7 @@ use tether_dap::types::{Fields, StartRequest, set_field};
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConditionReport, ConnectMethod, DebugTarget, DebugTargetKind,
-    DebuggedChildren, ExitReporter, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    DebuggedChildren, ExitReporter, FoundAdapter, HitCounting, INSTALLED, LaunchPlan, PathMapUse, ProcessPlan, Quirks,
 };
 use crate::workspace::workspace_programs::JS_DEBUG;
 
@@ -29,6 +29,7 @@ pub const ADAPTER: Adapter = Adapter {
     runtimes: &["node", "nodejs"],
     children: debugged_children,
     quirks: Quirks {
+        path_maps: PathMapUse::First,
         keeps_read_values: true,
         may_leave_debuggee: true,
         binds_late: true,
@@ -107,7 +108,8 @@ fn start_request(target: &DebugTarget) -> Result<StartRequest> {
         DebugTargetKind::Program(_) => StartRequest::Launch(launch_fields(target)?),
         DebugTargetKind::Listener(address) => {
             let at = json!({"request": "attach", "name": "attach", "address": address.host, "port": address.port});
-            let mut fields = merge_fields(target, [node, at, cwd_field(target), extension_host_fields(target)]);
+            let mut fields =
+                merge_fields(target, [node, at, cwd_field(target), path_fields(target), extension_host_fields(target)]);
             // Whatever the configuration's type is.
             fields.insert("type".to_owned(), "pwa-node".into());
             StartRequest::Attach(fields)
@@ -126,13 +128,16 @@ fn start_request(target: &DebugTarget) -> Result<StartRequest> {
         {
             return Err(inspector_required_error(target, &pid.to_string()));
         }
-        DebugTargetKind::Configuration if target.is_attach() => {
-            StartRequest::Attach(merge_fields(target, [json!({"name": "attach"}), cwd_field(target)]))
-        }
+        DebugTargetKind::Configuration if target.is_attach() => StartRequest::Attach(merge_fields(
+            target,
+            [json!({"name": "attach"}), cwd_field(target), path_fields(target)],
+        )),
         DebugTargetKind::Configuration if is_node(target) => StartRequest::Launch(launch_fields(target)?),
         DebugTargetKind::Configuration => StartRequest::Launch(merge_fields(target, [json!({"name": "launch"})])),
         DebugTargetKind::Pid(pid) => return Err(inspector_required_error(target, &pid.to_string())),
-        DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
+        DebugTargetKind::Module(_) | DebugTargetKind::Core { .. } => {
+            return Err(target.unsupported_error(ADAPTER.name, "it runs files"));
+        }
     })
 }
 
@@ -152,6 +157,12 @@ fn inspector_required_error(target: &DebugTarget, pid: &str) -> Error {
 /// Without it, relative paths of source maps are not resolved.
 fn cwd_field(target: &DebugTarget) -> Value {
     json!({"cwd": target.cwd()})
+}
+
+/// It maps one folder.
+fn path_fields(target: &DebugTarget) -> Value {
+    let map = target.paths.first().map(|map| json!({"localRoot": map.local, "remoteRoot": map.remote}));
+    map.unwrap_or_else(|| json!({}))
 }
 
 /// As VS Code debugs an extension host: without the language servers that other extensions fork, and with the source

@@ -29,6 +29,7 @@ pub const ADAPTER: Adapter = Adapter {
         hit_counting: HitCounting::FromOnly,
         signals_as_codes: true,
         compares_path_texts: true,
+        opens_core_dumps: true,
         ..Quirks::NONE
     },
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",
@@ -60,7 +61,7 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
-    let mut start = native::start_request(target, ADAPTER.name, json!({}), remote_request)?;
+    let mut start = native::start_request(target, ADAPTER.name, json!({}), &REQUESTS)?;
     if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(target)) {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
         let mut commands = rust_formatter_commands(formatters);
@@ -70,12 +71,14 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let maps = native::source_maps(target);
     if !maps.is_empty() {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
-        let maps: Vec<_> = maps.into_iter().map(|map| json!([map.from, map.to])).collect();
+        let maps: Vec<_> = maps.into_iter().map(|map| json!([map.remote, map.local])).collect();
         fields.insert("sourceMap".to_owned(), json!(maps));
     }
     let process = ProcessPlan::new(vec![found.path.clone().into()], &target.cwd);
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
 }
+
+const REQUESTS: native::OwnRequests = native::OwnRequests { remote: remote_request, core: native::core_request };
 
 fn remote_request(address: &str, program: Option<&Path>) -> StartRequest {
     native::attach_request("attachCommands", json!(native::connect_commands(address)), program)

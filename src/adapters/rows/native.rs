@@ -9,9 +9,7 @@ use tether_base::error::{Error, Result};
 use tether_dap::types::StartRequest;
 use tether_tools::is_program;
 
-use crate::adapters::{
-    AdapterSearch, Address, DebugTarget, DebugTargetKind, FoundAdapter, SourceMap, find_source_maps,
-};
+use crate::adapters::{AdapterSearch, Address, DebugTarget, DebugTargetKind, FoundAdapter, PathMap, find_source_maps};
 
 /// The languages of these adapters.
 pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];
@@ -61,18 +59,23 @@ fn build_hint(source: &Path) -> String {
     format!("`{command}`, then `tether debug launch {built}`")
 }
 
-/// The request that attaches to a gdb stub (`gdbserver`, `lldb-server gdbserver`) at HOST:PORT, to debug this program.
-type RemoteRequest = fn(&str, Option<&Path>) -> StartRequest;
+/// An adapter's own requests.
+pub struct OwnRequests {
+    /// That attaches to a gdb stub (`gdbserver`, `lldb-server gdbserver`) at HOST:PORT, to debug this program.
+    pub remote: fn(&str, Option<&Path>) -> StartRequest,
+    /// That opens a core dump of this program.
+    pub core: fn(&Path, &Path) -> StartRequest,
+}
 
 /// The first request of this adapter; `launch` are the fields that it adds to a launch.
 pub fn start_request(
     target: &DebugTarget,
     adapter: &str,
     launch: Value,
-    remote_request: RemoteRequest,
+    requests: &OwnRequests,
 ) -> Result<StartRequest> {
     let attach_remote = |host: &str, port: u16| {
-        let mut start = remote_request(&format!("{host}:{port}"), target.program().as_deref());
+        let mut start = (requests.remote)(&format!("{host}:{port}"), target.program().as_deref());
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
         fields.extend(target.fields.clone());
         Ok(start)
@@ -86,11 +89,11 @@ pub fn start_request(
         })?;
         return attach_remote(host, port);
     }
-    if target.text_field("coreDumpPath").is_some() {
-        let error = target.unsupported_error(adapter, "core dumps (`coreDumpPath`) are not opened");
-        return Err(error.hint("`gdb PROGRAM CORE` opens it"));
+    if let Some(core) = target.text_field("coreDumpPath") {
+        return Ok((requests.core)(&target.cwd().join(core), &built_program(target, adapter)?));
     }
     match &target.kind {
+        DebugTargetKind::Core { core, program } => Ok((requests.core)(core, program)),
         DebugTargetKind::Listener(Address { host, port }) => attach_remote(host, *port),
         DebugTargetKind::Pid(pid) => Ok(attach_to_process(target, json!(pid))),
         DebugTargetKind::Configuration if target.is_attach() => {
@@ -128,6 +131,11 @@ fn pid_value(value: &Value) -> Option<Value> {
     }
 }
 
+/// The `attach` request of a core dump, as gdb and lldb-dap have it.
+pub fn core_request(core: &Path, program: &Path) -> StartRequest {
+    attach_request("coreFile", json!(core), Some(program))
+}
+
 fn attach_to_process(target: &DebugTarget, pid: Value) -> StartRequest {
     let mut fields = target.with_configuration(json!({"name": "attach"}));
     fields.insert("pid".to_owned(), pid);
@@ -156,14 +164,18 @@ fn launch_request(target: &DebugTarget, adapter: &str, launch: Value) -> Result<
     Ok(StartRequest::Launch(fields))
 }
 
-/// The folders that the sources of a C or C++ program stand for, where they are not on this machine; none where the configuration
-/// maps them itself.
-pub fn source_maps(target: &DebugTarget) -> Vec<SourceMap> {
+/// The folders that the sources of a program stand for: those that the user has named, and those of a C or C++ program that are not
+/// on this machine; none where the configuration maps them itself.
+pub fn source_maps(target: &DebugTarget) -> Vec<PathMap> {
     let is_mapped = ["sourceMap", "sourceFileMap", "debuggerRoot", "sourcePath"]
         .iter()
         .any(|name| target.fields.contains_key(*name));
-    let program = target.program().filter(|program| program.is_file() && !is_mapped && !is_rust(target));
-    program.map(|program| find_source_maps(&program, &[target.cwd()])).unwrap_or_default()
+    if is_mapped {
+        return Vec::new();
+    }
+    let program = target.program().filter(|program| program.is_file() && !is_rust(target));
+    let found = program.map(|program| find_source_maps(&program, &[target.cwd()])).unwrap_or_default();
+    target.paths.iter().cloned().chain(found).collect()
 }
 
 /// Whether the program or its working directory is in a cargo package: then its values are Rust's.

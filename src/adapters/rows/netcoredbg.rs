@@ -12,7 +12,7 @@ use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren, FoundAdapter,
-    HitCounting, LaunchPlan, ProcessPlan, Quirks,
+    HitCounting, LaunchPlan, PathMapUse, ProcessPlan, Quirks,
 };
 
 /// The row of the table.
@@ -25,7 +25,7 @@ pub const ADAPTER: Adapter = Adapter {
     attach_types: &[],
     runtimes: &["dotnet"],
     children: |_| DebuggedChildren::None("netcoredbg debugs no child processes"),
-    quirks: Quirks { hit_counting: HitCounting::None, ..Quirks::NONE },
+    quirks: Quirks { path_maps: PathMapUse::Never, hit_counting: HitCounting::None, ..Quirks::NONE },
     install: "its releases are on github.com/Samsung/netcoredbg; `:MasonInstall netcoredbg` in Neovim installs it, too",
     find: find_adapter,
     plan: plan_launch,

@@ -56,7 +56,10 @@ fn find_node(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let runner = find_typescript_runner(target);
-    let workspace = json!({"cwd": target.cwd(), "__workspaceFolder": target.cwd});
+    let mut workspace = json!({"cwd": target.cwd(), "__workspaceFolder": target.cwd});
+    if !target.paths.is_empty() {
+        set_field(&mut workspace, "__paths", json!(target.paths));
+    }
     let start = match &target.kind {
         DebugTargetKind::Listener(address) => {
             let mut fields = workspace;
@@ -84,7 +87,9 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
             set_field(&mut fields, "webRoot", json!(target.cwd()));
             StartRequest::Attach(target.with_configuration(fields))
         }
-        DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
+        DebugTargetKind::Module(_) | DebugTargetKind::Core { .. } => {
+            return Err(target.unsupported_error(ADAPTER.name, "it runs files"));
+        }
         DebugTargetKind::Program(_) | DebugTargetKind::Configuration => {
             StartRequest::Launch(launch_fields(found, target, runner.as_ref())?)
         }

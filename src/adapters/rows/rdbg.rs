@@ -9,13 +9,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tether_base::error::{Error, Result};
 use tether_tools::is_program;
 
 use crate::adapters::{
     Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, DebuggedChildren,
-    DetachHook, FoundAdapter, HitCounting, LaunchPlan, ProcessPlan, ProcessReporter, Quirks,
+    DetachHook, FoundAdapter, HitCounting, LaunchPlan, PathMapUse, ProcessPlan, ProcessReporter, Quirks,
 };
 use crate::workspace::workspace_programs::RDBG;
 
@@ -30,6 +30,7 @@ pub const ADAPTER: Adapter = Adapter {
     runtimes: &["ruby"],
     children: |_| DebuggedChildren::ForkedOnly(NOT_DEBUGGED),
     quirks: Quirks {
+        path_maps: PathMapUse::Since("1.6"),
         binds_unloaded: true,
         sends_initial_pause: true,
         close_means_terminated: true,
@@ -99,7 +100,7 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if let Some(address) = listener_address(target)? {
-        let fields = target.with_configuration(json!({"localfs": true}));
+        let fields = target.with_configuration(path_fields(target)?);
         return Ok(LaunchPlan::attach_to_listener(address, target, fields));
     }
     if target.is_attach() {
@@ -126,6 +127,25 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let start = target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
     let plan = LaunchPlan::start_program(process, connect, start);
     Ok(LaunchPlan { process_reporter: Some(PROCESS_REPORTER), exit_hints: EXIT_HINTS, ..plan })
+}
+
+/// Where the program's files are: on this machine, or in the folders of a map. rdbg heeds `localfs` before `localfsMap`.
+fn path_fields(target: &DebugTarget) -> Result<Value> {
+    if target.paths.is_empty() {
+        return Ok(if target.fields.contains_key("localfsMap") { json!({}) } else { json!({"localfs": true}) });
+    }
+    let mut maps = Vec::new();
+    for map in &target.paths {
+        let folders = [&map.remote, &map.local].map(|folder| folder.to_string_lossy().into_owned());
+        if folders.iter().any(|folder| folder.contains([':', ','])) {
+            return Err(Error::usage(format!("cannot use the path map to {}", map.remote.display()))
+                .because("rdbg takes no folders with `:` or `,` in their names"));
+        }
+        maps.push(folders.join(":"));
+    }
+    // What is in none of them has the same path here.
+    maps.push("/:/".to_owned());
+    Ok(json!({"localfsMap": maps.join(",")}))
 }
 
 /// A script, or the command of a configuration, such as `bundle exec rails`.

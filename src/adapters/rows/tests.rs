@@ -144,7 +144,11 @@ fn the_error_for_missing_adapters_has_the_install_command_of_each() {
 }
 
 /// A folder with programs and sources, and launch plans for them.
-struct SampleFolder(tempfile::TempDir);
+struct SampleFolder {
+    folder: tempfile::TempDir,
+    /// The maps of each target.
+    paths: Vec<PathMap>,
+}
 
 impl SampleFolder {
     fn new() -> SampleFolder {
@@ -154,7 +158,7 @@ impl SampleFolder {
         }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder.path().join("program"), mode).unwrap();
-        SampleFolder(folder)
+        SampleFolder { folder, paths: Vec::new() }
     }
 
     fn plan(&self, name: &str, what: DebugTargetKind, fields: Value) -> tether_base::error::Result<LaunchPlan> {
@@ -169,18 +173,19 @@ impl SampleFolder {
         let fields = serde_json::from_value(fields).unwrap();
         let target = DebugTarget {
             kind: what,
-            cwd: self.0.path().into(),
+            cwd: self.folder.path().into(),
             args: vec!["a b".into()],
             fields,
+            paths: self.paths.clone(),
             ..DebugTarget::default()
         };
-        (row(name).plan)(&found, &target)
+        row(name).plan_start(&found, &target)
     }
 
     /// The command line, with the folder as `~`, and the first request with its fields.
     fn planned_start(&self, name: &str, what: DebugTargetKind, fields: Value) -> (String, &'static str, Value) {
         let begin = self.plan(name, what, fields).unwrap_or_else(|error| panic!("{error}"));
-        let home = self.0.path().to_str().unwrap();
+        let home = self.folder.path().to_str().unwrap();
         let argv = begin.process.map(|run| run.argv.join(" ".as_ref())).unwrap_or_default();
         let (request, fields) = match begin.start {
             StartRequest::Launch(fields) => ("launch", fields),
@@ -191,7 +196,7 @@ impl SampleFolder {
     }
 
     fn program(&self, name: &str) -> DebugTargetKind {
-        DebugTargetKind::Program(self.0.path().join(name))
+        DebugTargetKind::Program(self.folder.path().join(name))
     }
 }
 
@@ -321,7 +326,7 @@ fn rust_formatters_are_loaded_before_the_users_commands() {
         json!(["mine"])
     );
     assert!(!sample.planned_start("gdb", sample.program("program"), json!({})).0.contains("gdb_lookup"));
-    std::fs::write(sample.0.path().join("Cargo.toml"), "").unwrap();
+    std::fs::write(sample.folder.path().join("Cargo.toml"), "").unwrap();
     let fields = sample.planned_start("lldb-dap", sample.program("program"), commands).2;
     let import = r#"command script import "/rust etc/lldb_lookup.py""#;
     let source = r#"command source -s 1 "/rust etc/lldb_commands""#;
@@ -348,6 +353,11 @@ fn rdbg_runs_scripts_and_commands_on_a_private_socket() {
     assert!(!open.contains('\n') && !open.contains(";;"), "{open}");
     assert_eq!((argv, request), (format!("{open} -- ~/app.rb a b"), "attach"));
     assert_fields(&fields, json!({"localfs": true, "nonstop": true}));
+    let port = DebugTargetKind::Listener(Address::loopback(12345));
+    assert_fields(&sample.planned_start("rdbg", port.clone(), json!({})).2, json!({"localfs": true}));
+    // It heeds `localfs` first.
+    let mapped = sample.planned_start("rdbg", port, json!({"localfsMap": "/app:/w"})).2;
+    assert_fields(&mapped, json!({"localfs": null, "localfsMap": "/app:/w"}));
     let rails = json!({"request": "launch", "command": "bin/rails", "script": "server", "args": []});
     assert_eq!(
         sample.planned_start("rdbg", DebugTargetKind::Configuration, rails).0,
@@ -388,4 +398,64 @@ fn a_missing_program_is_an_error_before_anything_is_started() {
             assert_eq!(error.kind, ErrorKind::Usage, "{name}: {error}");
         }
     }
+}
+
+#[test]
+fn path_maps_are_written_as_each_adapter_reads_them() {
+    let mut sample = SampleFolder::new();
+    sample.paths = [("/w", "/app"), ("/lib", "/usr/lib/it")]
+        .map(|(local, remote)| PathMap { local: local.into(), remote: remote.into() })
+        .into();
+    let port = DebugTargetKind::Listener(Address::loopback(4711));
+    let check = |name: &str, target: &DebugTargetKind, expect: Value| {
+        assert_fields(&sample.planned_start(name, target.clone(), json!({})).2, expect);
+    };
+    let maps = json!([{"localRoot": "/w", "remoteRoot": "/app"}, {"localRoot": "/lib", "remoteRoot": "/usr/lib/it"}]);
+    check("debugpy", &port, json!({"pathMappings": maps}));
+    let maps = json!([{"from": "/w", "to": "/app"}, {"from": "/lib", "to": "/usr/lib/it"}]);
+    check("dlv", &port, json!({"substitutePath": maps}));
+    check("dlv", &DebugTargetKind::Pid(7), json!({"substitutePath": maps}));
+    check("js-debug", &port, json!({"localRoot": "/w", "remoteRoot": "/app"}));
+    let maps = json!([{"local": "/w", "remote": "/app"}, {"local": "/lib", "remote": "/usr/lib/it"}]);
+    check("node", &port, json!({"__paths": maps}));
+    check("rdbg", &port, json!({"localfs": null, "localfsMap": "/app:/w,/usr/lib/it:/lib,/:/"}));
+    check("lldb-dap", &DebugTargetKind::Pid(7), json!({"sourceMap": [["/app", "/w"], ["/usr/lib/it", "/lib"]]}));
+    check("codelldb", &DebugTargetKind::Pid(7), json!({"sourceMap": {"/app": "/w", "/usr/lib/it": "/lib"}}));
+    let argv = sample.planned_start("gdb", DebugTargetKind::Pid(7), json!({})).0;
+    assert!(
+        argv.contains(r#"set substitute-path "/app" "/w" -iex set substitute-path "/usr/lib/it" "/lib""#),
+        "{argv}"
+    );
+    // A configuration's own come first.
+    let own = sample.planned_start("debugpy", port, json!({"pathMappings": []})).2;
+    assert_eq!(own["pathMappings"], json!([]));
+    sample.paths.push(PathMap { local: "/a:b".into(), remote: "/app".into() });
+    let refused = sample.plan("rdbg", DebugTargetKind::Listener(Address::loopback(1)), json!({})).unwrap_err();
+    assert!(refused.to_string().contains("rdbg takes no folders with `:`"), "{refused}");
+}
+
+#[test]
+fn core_dumps_are_opened_by_those_that_read_them() {
+    let sample = SampleFolder::new();
+    let dump = || DebugTargetKind::Core { core: "/w/core".into(), program: sample.folder.path().join("program") };
+    for name in ["gdb", "lldb-dap"] {
+        let (_, request, fields) = sample.planned_start(name, dump(), json!({}));
+        assert_eq!(request, "attach");
+        assert_fields(&fields, json!({"coreFile": "/w/core", "program": "~/program"}));
+    }
+    let (_, request, fields) = sample.planned_start("codelldb", dump(), json!({}));
+    assert_eq!(request, "launch");
+    let create = r#"target create --core "/w/core" "~/program""#;
+    assert_fields(&fields, json!({"targetCreateCommands": [create], "processCreateCommands": [], "program": null}));
+    let (_, request, fields) = sample.planned_start("dlv", dump(), json!({}));
+    assert_eq!(request, "launch");
+    assert_fields(&fields, json!({"mode": "core", "coreFilePath": "/w/core", "program": "~/program"}));
+    for name in ["debugpy", "node", "js-debug", "java", "rdbg", "netcoredbg"] {
+        let refused = sample.plan(name, dump(), json!({})).unwrap_err().to_string();
+        assert!(refused.contains("it opens no core dumps"), "{name}: {refused}");
+    }
+    // The attribute of VS Code's C++ extension.
+    let configuration = json!({"request": "launch", "program": "program", "coreDumpPath": "core"});
+    let fields = sample.planned_start("gdb", DebugTargetKind::Configuration, configuration).2;
+    assert_fields(&fields, json!({"coreFile": "~/core", "program": "~/program"}));
 }

@@ -27,7 +27,7 @@ pub struct BreakpointSetParams {
     /// Java class and line, instead of a file: "com.example.Order:12", or the class alone with `line`.
     #[arg(long = "class", value_name = "CLASS:LINE", conflicts_with = "file")]
     pub class_name: Option<String>,
-    /// Line number from 1, if it is not part of `file`.
+    /// Line from 1, if it is not part of `file`.
     #[arg(long)]
     pub line: Option<u32>,
     /// Column number from 1, to choose among several places on the line.

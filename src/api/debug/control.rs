@@ -10,7 +10,7 @@ use super::values::Seconds;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugContinueParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Continue only this thread, if the adapter supports it.
@@ -19,7 +19,7 @@ pub struct DebugContinueParams {
     /// Seconds to wait for the next stop. Without it, the call returns at once.
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
@@ -28,7 +28,7 @@ pub struct DebugContinueParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugPauseParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Pause only this thread, if the adapter supports it.
@@ -37,7 +37,7 @@ pub struct DebugPauseParams {
     /// Seconds to wait for the stop (default 5).
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
@@ -50,7 +50,7 @@ pub struct DebugStepParams {
     #[serde(default)]
     #[arg(value_enum, default_value = "over")]
     pub kind: StepKind,
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Thread to step (default: the one that stopped first).
@@ -59,7 +59,7 @@ pub struct DebugStepParams {
     /// Seconds to wait for the next stop (default 5).
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }
@@ -82,16 +82,16 @@ pub struct DebugRunToParams {
     /// File and line, such as "app.py:22", or the file alone with `line`.
     #[arg(value_name = "FILE:LINE")]
     pub file: String,
-    /// Line number from 1, if it is not part of `file`.
+    /// Line from 1, if it is not part of `file`.
     #[arg(long)]
     pub line: Option<u32>,
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Seconds to wait for the stop (default 30).
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    /// Size limit of the stop's snapshot, in tokens (default 1500; 0: no snapshot).
+    /// Size limit of the snapshot, in tokens (default 1500; 0: none).
     #[arg(long, value_name = "TOKENS")]
     pub budget: Option<u32>,
 }

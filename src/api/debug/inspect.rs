@@ -18,7 +18,7 @@ pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Thread to show (default: the one that stopped first).
@@ -36,7 +36,7 @@ pub struct DebugStackParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Frame id from a stack or snapshot (default: the top frame).
@@ -63,7 +63,7 @@ pub struct DebugEvaluateParams {
     /// Expression in the program's language.
     #[arg(value_name = "EXPR")]
     pub expression: String,
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Frame id from a stack or snapshot (default: the top frame).
@@ -92,7 +92,7 @@ pub struct DebugSetVariableParams {
     /// New value: an expression in the program's language.
     #[arg(allow_negative_numbers = true)]
     pub value: String,
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// Frame id from a stack or snapshot (default: the top frame).
@@ -107,7 +107,7 @@ pub struct DebugSetVariableParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSourceParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
     /// File, with or without a line: "app.py" or "app.py:22".
@@ -116,7 +116,7 @@ pub struct DebugSourceParams {
     /// Code without a file: the sourceReference of its frame.
     #[arg(long = "reference", value_name = "REFERENCE")]
     pub source_reference: Option<i64>,
-    /// Line number from 1, if it is not part of `file`.
+    /// Line from 1, if it is not part of `file`.
     #[arg(long)]
     pub line: Option<u32>,
     /// Number of lines before and after (default 5).
@@ -128,10 +128,10 @@ pub struct DebugSourceParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugOutputParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    /// Cursor from an earlier result: only newer entries (default: the newest).
     #[arg(long)]
     pub since: Option<u64>,
     /// Maximum number of entries (default 50).
@@ -143,10 +143,10 @@ pub struct DebugOutputParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugEventsParams {
-    /// Session id. Required only when several sessions are active.
+    /// Session id. Needed only when several are active.
     #[arg(long = "session", value_name = "ID")]
     pub session_id: Option<String>,
-    /// Cursor from an earlier result: returns only newer entries (default: the newest entries).
+    /// Cursor from an earlier result: only newer entries (default: the newest).
     #[arg(long)]
     pub since: Option<u64>,
     /// Maximum number of entries (default 50).

@@ -33,6 +33,8 @@ pub struct Settings {
     pub watch: WatchSettings,
     /// When a change brings the window up to date.
     pub refresh: RefreshSettings,
+    /// Where programs that are attached to by their port have the folders of this machine, as in a container.
+    pub paths: Vec<PathSetting>,
 }
 
 /// The kind of program that runs as the window.
@@ -62,6 +64,16 @@ impl WindowKind {
             WindowKind::Command => "command",
         }
     }
+}
+
+/// `[[paths]]`: a folder, and the same folder where the program runs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathSetting {
+    /// The folder on this machine, relative to the workspace.
+    pub local: PathBuf,
+    /// The folder as the program names it, absolute.
+    pub remote: PathBuf,
 }
 
 /// `[window]`: what to launch.
@@ -287,6 +299,10 @@ mod tests {
             [watch]
             root = "."
             confirm = "content"
+
+            [[paths]]
+            local = "src"
+            remote = "/app/src"
         "#;
         let settings = Settings::parse(text).unwrap();
         assert_eq!(settings.window.kind, Some(WindowKind::ExtensionHost));
@@ -295,6 +311,7 @@ mod tests {
         assert_eq!(settings.build.timeout, Duration::from_secs(120));
         assert_eq!(settings.watch.confirm, ConfirmBy::Content);
         assert_eq!(settings.build.command.unwrap(), ["npm", "run", "compile"]);
+        assert_eq!(settings.paths, [PathSetting { local: "src".into(), remote: "/app/src".into() }]);
         assert_eq!(Settings::parse("\u{feff}").unwrap(), Settings::default());
         assert_eq!(Settings::parse("[build]\ntimeout = '1m 30s'").unwrap().build.timeout.as_secs(), 90);
     }
@@ -325,6 +342,7 @@ mod tests {
         check("\n\n[window]\nkind = 'car'", &["line 4", "unknown variant `car`", "`web-extension-host`"]);
         check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is not a duration", "\"2m\""]);
         check("[build]\ncommand = 'make'", &["line 2", "expected a sequence"]);
+        check("[[paths]]\nlocal = 'src'", &["line 1", "missing field `remote`"]);
         check("[build", &["line 1"]);
     }
 

@@ -61,7 +61,7 @@ impl PreparedRelay {
         if let Some(field) = row.quirks.beside_program_field {
             request.debug_target.fields.insert(field.to_owned(), true.into());
         }
-        let plan = (row.plan)(&found, &request.debug_target)?;
+        let plan = row.plan_start(&found, &request.debug_target)?;
         Ok(PreparedRelay { name: request.name.clone(), adapter: row.name, request, plan })
     }
 

@@ -113,6 +113,7 @@ pub(super) async fn start_adapter(
         connector: Arc::clone(&host.connect),
         children: host.children.take(),
         process_reports: host.process_reports.take(),
+        is_core: request.debug_target.core_file().is_some(),
         pid: host.pid().filter(|_| is_program),
     };
     let (session, program, driver) = match prepared.joins {

@@ -98,7 +98,7 @@ impl SessionRegistry {
         let launch_id = self.new_launch_id(&id);
         let (row, found) = locate_adapter(&request, self.adapter_search()?)?;
         let masked = |error| request.debug_target.secrets.mask_error(error);
-        let plan = (row.plan)(&found, &request.debug_target).map_err(masked)?;
+        let plan = row.plan_start(&found, &request.debug_target).map_err(masked)?;
         // Of an adapter that an interpreter runs: a folder, or a script in one.
         let folder =
             || if found.path.is_dir() { Some(found.path.clone()) } else { found.path.parent().map(Path::to_owned) };

@@ -29,6 +29,10 @@ pub struct UnreachedBreakpoint {
 /// The breakpoints of the workspace that could have stopped the session, and have not.
 pub fn unreached_breakpoints(managed: &ManagedSession) -> Vec<UnreachedBreakpoint> {
     let session = &managed.session;
+    if managed.request.debug_target.core_file().is_some() {
+        // Nothing runs.
+        return Vec::new();
+    }
     let stored = session.shared.breakpoints.current();
     let adapters: Vec<&Adapter> = managed.programs().iter().map(|program| program.adapter).collect();
     let others = UndebuggedNames::of(managed);

@@ -49,6 +49,7 @@ pub(super) struct ProgramHandle {
     binds_late: bool,
     /// A resume is of one thread.
     pub(super) resumes_one_thread: bool,
+    pub(super) is_core: bool,
 }
 
 impl DebugSession {
@@ -72,7 +73,7 @@ impl DebugSession {
         let Quirks { binds_late, resumes_one_thread, .. } = program.plan.quirks;
         let mut programs = lock(&self.programs);
         let index = programs.len();
-        programs.push(ProgramHandle { commands, binds_late, resumes_one_thread });
+        programs.push(ProgramHandle { commands, binds_late, resumes_one_thread, is_core: program.is_core });
         drop(programs);
         let (name, pid) = (program.plan.target_name(), program.pid);
         let handle = self.shared.add_target(TargetSnapshot { name, program: index, pid, ..TargetSnapshot::default() });

@@ -103,10 +103,13 @@ impl DebugSession {
         let (target, thread) = self.resolve_thread(thread)?;
         let program = self.snapshot().targets.get(target).map(|target| target.program);
         let program = program.ok_or_else(|| self.not_stopped_error())?;
-        let input = match lock(&self.programs).get(program).is_some_and(|program| program.resumes_one_thread) {
-            true => TargetInput::ResumeOne(thread),
-            false => TargetInput::Resume(Some(thread)),
-        };
+        let (resumes_one, is_core) =
+            lock(&self.programs).get(program).map_or((false, false), |it| (it.resumes_one_thread, it.is_core));
+        if is_core {
+            let error = Error::usage("cannot resume the program").because("it has ended: this is its core dump");
+            return Err(error.hint("`tether debug launch PROGRAM` runs it again"));
+        }
+        let input = if resumes_one { TargetInput::ResumeOne(thread) } else { TargetInput::Resume(Some(thread)) };
         if self.shared.resume_target(target, input, (by, how)) != TargetEffect::Send {
             return Err(self.not_stopped_error());
         }

@@ -51,6 +51,8 @@ pub struct SessionProgram {
     pub children: Option<ChildListener>,
     /// Receives what its processes report of what is not debugged.
     pub process_reports: Option<ProcessReports>,
+    /// It is the core dump of a program that has ended.
+    pub is_core: bool,
     /// The process of the program, where it was started for the session and serves the adapter's protocol itself.
     pub pid: Option<u32>,
 }

@@ -147,7 +147,8 @@ impl Scene {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let program = SessionProgram { plan, connector: dial, children: None, process_reports: None, pid: None };
+        let program =
+            SessionProgram { plan, connector: dial, children: None, process_reports: None, is_core: false, pid: None };
         let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }

@@ -124,6 +124,7 @@ impl DebuggerStartParams {
             env: self.env.clone().into_iter().collect(),
             stop_on_entry: self.stop_on_entry,
             adapter: self.adapter.clone(),
+            paths: None,
         };
         launch_config::prepare_config(sessions, config, &overrides)?.into_single()
     }

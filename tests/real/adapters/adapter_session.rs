@@ -111,6 +111,7 @@ impl AdapterSession {
             connector: Arc::clone(&running.connect),
             children: running.children.take(),
             process_reports: running.process_reports.take(),
+            is_core: false,
             pid: None,
         };
         let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());

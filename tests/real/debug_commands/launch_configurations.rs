@@ -181,7 +181,7 @@ fn an_attribute_that_is_not_honoured_is_named_with_its_line_and_the_reason() {
     }
     let launch = r#"{ "configurations": [ { "name": "Server", "type": "node", "request": "launch",
       "program": "${workspaceFolder}/server.js", "sourceMaps": true, "console": "internalConsole",
-      "localRoot": "${workspaceFolder}",
+      "killBehavior": "polite",
       "surprise": 1 },
       { "name": "Remote", "type": "cppdbg", "request": "launch", "program": "a", "pipeTransport": {} } ] }"#;
     let stage = CommandSandbox::with(&[("server.js", SERVER), (".vscode/launch.json", launch)]);
@@ -189,11 +189,11 @@ fn an_attribute_that_is_not_honoured_is_named_with_its_line_and_the_reason() {
     let at = stage.at("server.js", "STOP");
     let launched = stage.json(&["debug", "launch", "--config", "Server", "--break", &at, "--wait", "60"]);
     let notes: Vec<_> = launched["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
-    let paths = "paths are those of this machine; `--adapter js-debug` honours it";
+    let killed = "a program that is stopped gets SIGTERM, and SIGKILL later; `--adapter js-debug` honours it";
     assert_eq!(
         notes,
         [
-            &*format!(".vscode/launch.json:3: `localRoot` is not honoured: {paths}"),
+            &*format!(".vscode/launch.json:3: `killBehavior` is not honoured: {killed}"),
             ".vscode/launch.json:4: `surprise` is not honoured"
         ],
         "{launched:#}"

@@ -3,6 +3,7 @@
 
 mod breakpoint_persistence;
 mod columns;
+mod core_dumps;
 mod edited_sources;
 mod ended_stops;
 mod exit_facts;
@@ -25,6 +26,7 @@ mod native_stops;
 mod node_stops;
 mod one_shot;
 mod page_stops;
+mod path_maps;
 mod program_failures;
 mod python_attach;
 mod python_children;

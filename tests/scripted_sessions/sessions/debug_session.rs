@@ -87,7 +87,7 @@ fn plan_program(choices: &Choices) -> SessionProgram {
         deadline: REQUEST_DEADLINE,
         start_deadline: REQUEST_DEADLINE,
     };
-    SessionProgram { plan, connector, children: None, process_reports: None, pid: None }
+    SessionProgram { plan, connector, children: None, process_reports: None, is_core: false, pid: None }
 }
 
 async fn run_operation(session: &DebugSession, choices: &Choices, outcome: &mut SessionOutcome) {

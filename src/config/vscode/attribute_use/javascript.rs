@@ -53,7 +53,7 @@ pub(super) const NODE_ADAPTER_PROGRAMS: &[Row] = &[
     noted("console", "the program runs without a terminal, and its output is read; `--adapter js-debug` honours it")
         .unless(&["\"internalConsole\""]),
     noted("killBehavior", "a program that is stopped gets SIGTERM, and SIGKILL later; `--adapter js-debug` honours it"),
-    noted("localRoot remoteRoot", PATHS).unless(&["null"]),
+    honoured("localRoot remoteRoot"),
     noted("profileStartup", "no profile is taken").unless(&["false"]),
     noted("runtimeVersion", OWN_RUNTIME).unless(&["\"default\""]),
 ];

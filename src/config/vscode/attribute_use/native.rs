@@ -63,7 +63,7 @@ pub(super) const CPPDBG: &[Row] = &[
     honoured("env environment stopAtEntry stopOnEntry").launch(),
     honoured("processId pid").attach(),
     honoured("miDebuggerServerAddress"),
-    refused("coreDumpPath", "core dumps are not opened: `gdb PROGRAM CORE` opens it"),
+    honoured("coreDumpPath"),
     refused("pipeTransport", "the program would run on this machine, and not where the pipe leads"),
     no_effect("targetArchitecture", "the debugger reads it from the program"),
     no_effect("avoidWindowsConsoleRedirection", "it is for another system"),

@@ -236,6 +236,7 @@ async fn plan_launch(
                 env: it.env.clone(),
                 stop_on_entry: it.stop_on_entry,
                 adapter: it.adapter.clone(),
+                paths: None,
             };
             RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }

@@ -9,11 +9,12 @@ use futures_util::FutureExt;
 use tether_base::error::{Error, Result};
 use tracing::warn;
 
+use super::attach::configured_path_maps;
 use super::launch::SessionPlace;
 use super::started_programs::{StartedPrograms, StartedSession};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};
-use crate::debug::program::DebugTarget;
+use crate::debug::program::{DebugTarget, PATH_MAP_FIELDS, PathMap};
 use crate::debug::{SessionRegistry, SessionRequest};
 use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
@@ -30,6 +31,8 @@ pub struct ConfigOverrides {
     pub env: Vec<(String, Option<String>)>,
     pub stop_on_entry: Option<bool>,
     pub adapter: Option<String>,
+    /// Instead of those of the configuration and of devtools.toml.
+    pub paths: Option<Vec<PathMap>>,
 }
 
 /// A configuration that was checked and can be started.
@@ -49,8 +52,8 @@ pub fn prepare_config(sessions: &SessionRegistry, name: &str, overrides: &Config
         let error = Error::usage(format!("cannot change how {name:?} is run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
-    let requests: Vec<SessionRequest> =
-        debugging.configurations.iter().map(|it| debuggee_request(sessions, it, overrides)).collect();
+    let requests = debugging.configurations.iter().map(|it| debuggee_request(sessions, it, overrides));
+    let requests = requests.collect::<Result<Vec<_>>>()?;
     let notes = debugging.configurations.iter().zip(&requests).map(|(debuggee, request)| {
         let checked = sessions.check_adapter(request).and_then(|adapter| debuggee.attribute_notes(adapter));
         checked.map_err(|error| debuggee_error(debuggee, error))
@@ -69,7 +72,7 @@ fn debuggee_request(
     sessions: &SessionRegistry,
     debuggee: &DebugConfiguration,
     overrides: &ConfigOverrides,
-) -> SessionRequest {
+) -> Result<SessionRequest> {
     let mut fields = debuggee.fields.clone();
     let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
     set("args", overrides.args.clone().map(Into::into));
@@ -80,24 +83,39 @@ fn debuggee_request(
         env.extend(overrides.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
         fields.insert("env".to_owned(), env.into());
     }
-    SessionRequest {
+    let mut debug_target = DebugTarget {
+        cwd: sessions.workspace().to_owned(),
+        fields,
+        secrets: debuggee.secrets.clone(),
+        ..DebugTarget::default()
+    };
+    let has_own_maps = PATH_MAP_FIELDS.iter().any(|name| debug_target.fields.contains_key(*name));
+    debug_target.paths = match &overrides.paths {
+        Some(paths) => {
+            debug_target.fields.retain(|name, _| !PATH_MAP_FIELDS.contains(&name.as_str()));
+            paths.clone()
+        }
+        None if debug_target.is_listener() && !has_own_maps => configured_path_maps(sessions.workspace())?,
+        None => Vec::new(),
+    };
+    Ok(SessionRequest {
         name: debuggee.name.clone(),
-        debug_target: DebugTarget {
-            cwd: sessions.workspace().to_owned(),
-            fields,
-            secrets: debuggee.secrets.clone(),
-            ..DebugTarget::default()
-        },
+        debug_target,
         adapter: overrides.adapter.clone(),
         launch_type: Some(debuggee.kind.clone()),
         ..SessionRequest::default()
-    }
+    })
 }
 
 impl ConfigOverrides {
     fn has_launch_fields(&self) -> bool {
-        let ConfigOverrides { args, cwd, env, stop_on_entry, adapter, .. } = self;
-        args.is_some() || cwd.is_some() || !env.is_empty() || stop_on_entry.is_some() || adapter.is_some()
+        let ConfigOverrides { args, cwd, env, stop_on_entry, adapter, paths, given: _ } = self;
+        args.is_some()
+            || cwd.is_some()
+            || !env.is_empty()
+            || stop_on_entry.is_some()
+            || adapter.is_some()
+            || paths.is_some()
     }
 }
 

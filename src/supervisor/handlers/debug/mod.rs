@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `launch` | launch: from parameters to session requests, their breakpoints, and the report |
 //! | `attach` | attach: from parameters to a session request, or to the session that is there |
+//! | `core_dump` | which program wrote a core dump, and what is to be known of it |
 //! | `swap_or_relaunch` | whether changed code is swapped into a session, or that is launched again |
 //! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
@@ -21,6 +22,7 @@ mod attach;
 mod breakpoints;
 mod cargo_environment;
 mod cargo_test;
+mod core_dump;
 pub(in crate::supervisor) mod editor_session;
 mod here;
 pub(in crate::supervisor) mod hosted;
